@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { toggle, type Flag } from '../protocol/request/fields.ts'
+import type { Flag } from '../protocol/request/fields.ts'
 import { toOneLine } from '../render/tables.ts'
 import type { Action, CommandContext } from '../doors/command.ts'
 import { createCommand } from './actions.ts'
@@ -82,9 +82,7 @@ async function listOffered(
   const [name, action = ''] = words
   const commands = await context.commands()
   const command = words.length > 1 ? commands.find((known) => known.name === name) : undefined
-  const flags = command
-    ? [...command.flags, ...(command.takesRunOptions ? context.runFlags : []), helpFlag]
-    : context.flags
+  const flags = context.flagsOf(command)
   const valued = flags.find(
     (flag) => flag.shape !== null && optionWords(flag).includes(words.at(-2) ?? ''),
   )
@@ -107,8 +105,6 @@ async function listOffered(
   const { ids } = command?.actions?.[action] ?? {}
   return ids === undefined ? [] : listIds(ids, context)
 }
-
-const helpFlag = toggle('help', 'Show this help', { short: 'h' })
 
 const optionWords = ({ name, short }: Flag) => [
   `--${name}`,

@@ -101,9 +101,8 @@ export interface CommandContext {
   ) => Promise<number>
   /** What a model works with here. Throws `MisuseError` where the configuration is wrong. */
   agentSettings: () => Promise<AgentSettings>
-  /** The options of nacre itself, and those among them that shape a run. */
-  flags: readonly Flag[]
-  runFlags: readonly Flag[]
+  /** Every option that a subcommand takes; without one, those of nacre itself. */
+  flagsOf: (command?: Command) => readonly Flag[]
   /** Every subcommand that people use. */
   commands: () => Promise<readonly Command[]>
   /** The exit status of a program that ran one command. */

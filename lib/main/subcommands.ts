@@ -8,6 +8,7 @@ import { commands, listCommands } from '../commands/commands.ts'
 import { logicalDirectory, nothingConfigured, stateDirectory } from '../config/configuration.ts'
 import type { Command } from '../doors/command.ts'
 import type { Streams } from '../doors/streams.ts'
+import type { Flag } from '../protocol/request/fields.ts'
 import { wrongUsage } from '../protocol/errors.ts'
 import { version, unknownName } from '../protocol/wire.ts'
 import { withExecutor } from './doors.ts'
@@ -33,12 +34,23 @@ export async function help([word, ...more]: readonly string[], streams: Streams)
   const flag = flags.find((known) => known.name === name || known.short === name)
   const [action = '', ...others] = more
   if (more.length > 0 && (others.length > 0 || !Object.hasOwn(command?.actions ?? {}, action))) {
-    throw wrongUsage('Write it so: nacre help <word>')
+    throw wrongUsage('Usage: nacre help <word>')
   }
   if (command) await streams.stdout.write(writeCommandHelp(command))
   else if (flag) await streams.stdout.write(writeFlagHelp(flag))
   else throw unknownName('word', word, [...Object.keys(commands), ...flags.map((it) => it.name)])
   return 0
+}
+
+/** Every option that a subcommand takes; without one, those of nacre itself. */
+function flagsOf(command?: Command): readonly Flag[] {
+  if (command === undefined) return flags
+  const own = [
+    ...command.flags,
+    ...(command.takesPromptOptions ? promptFlags : []),
+    ...(command.takesRunOptions ? runFlags : []),
+  ]
+  return [...own, ...globalFlags.filter(({ name }) => own.every((flag) => flag.name !== name))]
 }
 
 /** Runs a subcommand with the words behind its name. */
@@ -47,13 +59,7 @@ export async function runCommand(
   argv: readonly string[],
   streams: Streams,
 ): Promise<number> {
-  const own = [
-    ...command.flags,
-    ...(command.takesPromptOptions ? promptFlags : []),
-    ...(command.takesRunOptions ? runFlags : []),
-  ]
-  const others = globalFlags.filter(({ name }) => own.every((flag) => flag.name !== name))
-  const { options, positionals, ...parsed } = parseArgv(argv, [...own, ...others], {
+  const { options, positionals, ...parsed } = parseArgv(argv, flagsOf(command), {
     home: process.env['HOME'],
   })
   if (options['help']) {
@@ -61,7 +67,7 @@ export async function runCommand(
     return 0
   }
   if (command.takesNoWords && positionals.length > 0) {
-    throw wrongUsage(`Write it so: ${command.usage}`)
+    throw wrongUsage(`Usage: ${command.usage}`)
   }
   const run = command.takesRunOptions ? parsed.run : {}
   const cwd = resolve(logicalDirectory(process.env), parsed.run.cwd ?? '.')
@@ -90,8 +96,7 @@ export async function runCommand(
       if (mayTell) await tellNotices(configuration, streams)
       return withExecutor({ ...executorOptions(configuration, door), cwd }, streams, use)
     },
-    flags,
-    runFlags,
+    flagsOf,
     commands: listCommands,
     exitStatusOf,
   })

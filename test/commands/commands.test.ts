@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert'
 import { commands, listCommands } from '../../lib/commands/commands.ts'
 import { answer, createCommand } from '../../lib/commands/actions.ts'
 import type { CommandContext } from '../../lib/doors/command.ts'
-import { flags } from '../../lib/cli/flags.ts'
+import { flags, globalFlags, promptFlags, runFlags } from '../../lib/cli/flags.ts'
 import { toggle } from '../../lib/protocol/request/fields.ts'
 import { runCli } from '../helpers/run-cli.ts'
 
@@ -28,7 +28,13 @@ test('the completion knows every option of every command', async () => {
   for (const { name } of flags) assert.match(own, `--${name}\t`)
   for (const command of await listCommands()) {
     const offered = await offeredBehind(command.name)
-    for (const { name } of command.flags) assert.match(offered, `--${name}\t`, command.name)
+    const own = [
+      ...command.flags,
+      ...globalFlags,
+      ...(command.takesPromptOptions ? promptFlags : []),
+      ...(command.takesRunOptions ? runFlags : []),
+    ]
+    for (const { name } of own) assert.match(offered, `--${name}\t`, command.name)
   }
 })
 
@@ -61,7 +67,7 @@ test('an action that there is not is told with the nearest, and its words are co
   assert.is(await act(['list']), 0)
   assert.match(await failure(['lsit']), /did you mean `list`/)
   assert.match(await failure(['toString']), /Unknown action/)
-  assert.match(await failure(['show']), 'Write it so: nacre x show <id>')
+  assert.match(await failure(['show']), 'Usage: nacre x show <id>')
   assert.match(await failure([]), 'nacre x list|show')
 })
 
