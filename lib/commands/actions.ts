@@ -45,7 +45,7 @@ function checkWords(words: readonly string[], wanted: readonly string[], command
   const least = wanted.filter((word) => word.startsWith('<')).length
   const most = wanted.some((word) => word.includes('…')) ? Infinity : wanted.length
   if (words.length >= least && words.length <= most) return
-  throw wrongUsage(`Write it so: ${[command, ...wanted].join(' ')}`)
+  throw wrongUsage(`Usage: ${[command, ...wanted].join(' ')}`)
 }
 
 /** The options of all actions, each once and with the actions that have it. */

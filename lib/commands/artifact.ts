@@ -35,7 +35,7 @@ export const command = createCommand({
     option(
       'artifact-dir',
       shape.text('', { hint: 'dir' }),
-      'The folder, where it is not the usual one',
+      'The folder, if it is not the usual one',
     ),
     ...answerFlags,
   ],
@@ -131,9 +131,9 @@ export const command = createCommand({
     },
   },
   details: [
-    'An id may be written as artifact://<id>. Where there is more, stderr says how to go on.',
-    'Exit status: 0; of grep 1 where no line matches, 124 where the time was over before one did;',
-    'of prune 1 where something cannot be removed.',
+    'An id may be written as artifact://<id>. If there is more, stderr says how to go on.',
+    'Exit status: 0; of grep 1 if no line matches, 124 if the time was over before one did;',
+    'of prune 1 if something cannot be removed.',
   ],
   examples: [
     'nacre artifact list --limit 10',

@@ -122,7 +122,7 @@ export const command = createCommand({
         const end = context.options['eof'] === true
         const line = context.options['line'] === true
         if (texts.length === 0 && !end && !line) {
-          throw wrongUsage('Write it so: nacre job write <id> <text>')
+          throw wrongUsage('Usage: nacre job write <id> <text>')
         }
         await jobsOf(context).write(id, `${texts.join(' ')}${line ? '\n' : ''}`, { end })
         return 0

@@ -206,10 +206,10 @@ test(
       [['show', 'art_aaaaaaaaaaaaaaaaaaaa'], /No such artifact: art_a/],
       [['show', '../../etc/passwd'], /No such artifact/],
       [['shwo', 'x'], /Unknown action `shwo`; did you mean `show`\?/],
-      [['show'], /Write it so: nacre artifact show <id>/],
-      [['grep', 'x'], /Write it so: nacre artifact grep <id> <pattern>/],
+      [['show'], /Usage: nacre artifact show <id>/],
+      [['grep', 'x'], /Usage: nacre artifact grep <id> <pattern>/],
       [[], /nacre artifact list\|show/],
-      [['list', 'all'], /Write it so: nacre artifact list/],
+      [['list', 'all'], /Usage: nacre artifact list/],
       [['grep', 'x', 'y', '--tail', '3'], /`--tail` is an option of `nacre artifact show`, not of/],
       [['show', 'x', '--line', '0'], /`--line` must be a whole number, 1 or more/],
     ]

@@ -60,7 +60,7 @@ test('a bang alone on stdin', () => refuses(['-p'], 125, /bang command is empty/
 test('an unknown word', () => refuses(['run'], 127, /Unknown command `run`/))
 for (const words of [['doctor'], ['mcp'], ['acp'], ['completion', 'bash'], ['config', 'path']]) {
   test(`a word too many for ${words.join(' ')}`, () =>
-    refuses([...words, 'zz'], 125, /^nacre: Write it so: nacre /))
+    refuses([...words, 'zz'], 125, /^nacre: Usage: nacre /))
 }
 test('an unknown mode', () =>
   refuses(['--mode', 'rcp'], 125, /`--mode` must be one of .*did you mean "rpc"/))
