@@ -62,7 +62,7 @@ async function supervise(path: string, executor: Executor, ending: AbortSignal):
     return one
   }
 
-  type Methods = 'supervise' | 'supervise.close' | 'supervise.take_up' | '$/cancel'
+  type Methods = `supervise${'' | '.close' | '.detach' | '.take_up'}` | '$/cancel'
   const methods = bindMethods<WireCall, Methods>({
     async supervise({ id, request, supportsApproval, cwd, atMost }, call) {
       const signal = AbortSignal.any([ending, call.signal])
@@ -87,6 +87,10 @@ async function supervise(path: string, executor: Executor, ending: AbortSignal):
     },
     'supervise.close'({ id }) {
       closed.add(id)
+      return {}
+    },
+    'supervise.detach'({ id }) {
+      executor.jobs.find(id).detach()
       return {}
     },
     async 'supervise.take_up'({ id }) {

@@ -107,6 +107,8 @@ export interface RunOptions {
   cwd?: string | undefined
   /** Aborting it stops the run (`reason: cancel`); with the reason `'SIGINT'` as Ctrl-C does, INT first. */
   signal?: AbortSignal | undefined
+  /** Aborting it ends the wait for the run, which goes on as a job. */
+  leaving?: AbortSignal | undefined
   /** False: the output is only listened to; the result carries no text. Default: true. */
   text?: boolean
   /** Hears what happens as it happens. What it throws stops the run and rejects `run`. */

@@ -177,7 +177,8 @@ export class LiveRun {
 
   #follow(running: Running, capture: Capture): void {
     const { request } = this
-    const { signal } = this.#parts.options
+    const { signal, leaving } = this.#parts.options
+    leaving?.addEventListener('abort', () => this.detach(), { once: true })
     this.#running = running
     this.#capture = capture
     // Those of an array are its tasks'.

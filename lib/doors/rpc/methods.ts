@@ -6,7 +6,8 @@ import { describeTools, findTool } from '../../agent/tools/tools.ts'
 import type { Approve, Executor } from '../../executor/executor.ts'
 import { describeServer, type JobCall, jobHandlers } from '../../executor/jobs/registry.ts'
 import type { Reach } from '../../executor/reach.ts'
-import type { Lazy } from '../../protocol/deferred.ts'
+import { mayOutlive } from '../../executor/wait.ts'
+import { createDeferred, type Lazy } from '../../protocol/deferred.ts'
 import { MisuseError } from '../../protocol/errors.ts'
 import { createId } from '../../protocol/wire.ts'
 import { limits } from '../../protocol/limits.ts'
@@ -77,15 +78,23 @@ const shellExec: Handler<'shell.exec'> = async (params, call) => {
   const input: RequestInput = { timeoutSeconds, streams: 'separate', ...readStdin(stdin) }
   Object.assign(input, fields, { origin: 'rpc' })
   const { executor, signal, approve, peer, client } = call
-  const run = await executor.start(input, {
-    signal,
-    onEvent: stream ? notifyOfRun(call, true) : undefined,
-    approve,
-  })
-  const over = peer.wait([run.id], () => run.detach())
+  const tell = stream ? notifyOfRun(call, true) : undefined
+  const leaving = new AbortController()
+  const { promise: ended, resolve: end } = createDeferred<Result>()
+  const queued = client.prompts.commandsOf().add(ended)
+  const isHeld = fields.session === undefined && mayOutlive(executor.parse(input))
+  let over = (): void => undefined
   try {
-    const queued = client.prompts.commandsOf().add(run.ended)
-    const result = await run.result
+    const result = await (isHeld ? executor.hold : executor.run)(input, {
+      signal,
+      leaving: leaving.signal,
+      approve,
+      onEvent(event) {
+        if (event.type === 'started') over = peer.wait([event.id], () => leaving.abort())
+        if (event.type === 'exited') end(event.result)
+        return tell?.(event)
+      },
+    })
     for (const name of namesOf(result)) client.handed.add(name)
     if (result.status !== 'running') await queued
     return describeExec(result)

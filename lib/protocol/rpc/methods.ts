@@ -204,6 +204,8 @@ export const privateMethods = {
   },
   /** The caller reads no more of what this run writes. */
   'supervise.close': { params: object({ id: text('The id of the run') }), result: object({}) },
+  /** The caller waits no more: the run goes on as a job. */
+  'supervise.detach': { params: object({ id: text('The id of the run') }), result: object({}) },
   /** Answered once the job of a killed nacre is held by the one that is asked. */
   'supervise.take_up': { params: object({ id: text('The id of the job') }), result: object({}) },
 }

@@ -3,7 +3,9 @@ import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { RpcError, RpcNotification } from '../../../lib/client.ts'
-import { createState, withClient, withRpc } from '../../helpers/rpc.ts'
+import { openJobs } from '../../../lib/executor/jobs/jobs.ts'
+import { endJobs } from '../../helpers/jobs.ts'
+import { createState, startRpc, withClient, withRpc } from '../../helpers/rpc.ts'
 
 async function failureOf(promise: Promise<unknown>): Promise<RpcError> {
   try {
@@ -204,6 +206,38 @@ test('the end of each task of an array is told', async () => {
       { task: 3, ended: 3, failed: 1, total: 3, output: 'task 3\n', code: 0 },
     ],
   )
+})
+
+test('an array that a client waits for outlives its nacre, and can be let go', async () => {
+  const state = createState()
+  const rpc = startRpc(['--rpc'], state.env)
+  const command = 'until [ -e go ]; do sleep 0.05; done; echo "task $NACRE_TASK"'
+  const params = { command, array: '2', jobs: 1, cwd: state.dir, stream: true }
+  try {
+    const ids: string[] = []
+    for (const id of [1, 2]) {
+      rpc.send({ jsonrpc: '2.0', id, method: 'shell.exec', params })
+      const started = await rpc.next(({ method }) => method === 'shell.started')
+      ids.push((started['params'] as { id: string }).id)
+    }
+    const [left = '', waitedFor = ''] = ids
+    await rpc.call('shell.detach', { id: left })
+    const { result } = (await rpc.response(1)) as { result: { status: string; job_id: string } }
+    assert.equal([result.status, result.job_id], ['running', left])
+    rpc.child.kill('SIGKILL')
+    await rpc.ended
+    writeFileSync(join(state.dir, 'go'), '')
+    const jobs = openJobs(join(state.dir, 'nacre', 'jobs'))
+    for (const id of [left, waitedFor]) {
+      assert.is((await jobs.wait(id)).exitCode, 0)
+      assert.is((await jobs.read(id)).text, 'task 1\ntask 2\n')
+    }
+  } finally {
+    rpc.child.kill('SIGKILL')
+    await rpc.ended
+    await endJobs(state.dir)
+    state.remove()
+  }
 })
 
 test('a job reads what is sent until its input ends', () =>
