@@ -146,6 +146,7 @@ async function again(_: string, { state, runLine, print }: LineContext): Promise
 }
 
 function copyOutput(_: string, { state, display, print }: LineContext): void {
+  if (display.isPlain) return print(['A terminal that only prints has no clipboard.'])
   const last = state.runs.at(-1)
   if (!last) return print(['Nothing has run yet.'])
   const lines = outputLines(last.result)

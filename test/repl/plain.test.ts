@@ -37,6 +37,10 @@ for (const shell of ownShells) {
         await screen.shows('after\n✓ exit 0')
         await screen.answers('!seq 3\r', '3\n✓ exit 0')
         await screen.answers('/view\r', /\/view *\n1\n2\n3\n> /)
+        await screen.answers(
+          '/copy\r',
+          /\/copy *\nA terminal that only prints has no clipboard\.\n> /,
+        )
         await screen.answers('/jobs\r', 'No jobs.')
         screen.type(keys.ctrl('d'))
         assert.equal(await screen.exited, { exitCode: 0, signal: 0 })
