@@ -93,6 +93,15 @@ test('head-tail keeps 80 lines of each end', () => {
   assert.is(truncation?.direction, 'head-tail')
 })
 
+test('the mark between both ends is one of the lines that `max_lines` allows', () => {
+  const { text, truncation } = show(numbered(1000), { truncate: 'head-tail', maxLines: 160 })
+  assert.is(text.trimEnd().split('\n').length, 160)
+  assert.equal(truncation?.shownRanges, [
+    [1, 79],
+    [921, 1000],
+  ])
+})
+
 test('a line that alone is over the byte limit keeps its end', () => {
   const long = `${'č'.repeat(100_000)}END`
   const cut = `… [98003 chars omitted]${'č'.repeat(1997)}END`
