@@ -108,7 +108,7 @@ async function renderInjection(result: Result, artifacts: ArtifactStore | null):
     let kept = ref
     if (cut === null && ref === null && artifacts !== null) {
       const writer = artifacts.create({ runId: id, command, stream })
-      writer.write(Buffer.from(text))
+      await writer.write(Buffer.from(text))
       kept = (await writer.finish()).artifact
     } else if (cut?.direction === 'tail' && ref !== null) {
       // The text is the end of what was written. Its beginning may have been removed by others meanwhile.

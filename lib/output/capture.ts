@@ -162,11 +162,12 @@ class CapturedStream {
   }
 
   write(bytes: Uint8Array): void | Promise<void> {
-    this.#storeRaw(bytes)
+    const stored = this.#storeRaw(bytes)
     if (this.#isRaw) this.#window.write(asBuffer(bytes))
     const cleaned = this.#filter.write(asBuffer(bytes))
-    if (cleaned !== undefined) return cleaned.then(() => this.#decide())
+    if (cleaned !== undefined) return cleaned.then(() => this.#decide()).then(() => stored)
     this.#decide()
+    return stored
   }
 
   /** Brings what is not final yet to the readers of the journals. */
@@ -201,7 +202,7 @@ class CapturedStream {
     const isText = this.#undecided.bytes.equals(Buffer.from(text))
     if (artifact === 'exact' && this.#writer === null && !isText) this.#startWriter()
     const isKept = truncation !== null || artifact !== 'auto'
-    if (!isKept) this.#writer?.discard()
+    if (!isKept) await this.#writer?.discard()
     const kept = isKept ? await this.#writer?.finish() : undefined
     const notice = kept?.notice ?? null
     const notices = notice === null ? [] : [notice]
@@ -212,12 +213,13 @@ class CapturedStream {
     return this.#options.store !== null && this.#options.request.artifact !== 'never'
   }
 
-  #storeRaw(bytes: Uint8Array): void {
-    if (this.#writer !== null) this.#writer.write(bytes)
-    else if (!this.#keepsRaw) return
-    else if (this.#undecided.bytes.length + bytes.length <= undecidedBytes) {
-      this.#undecided.write(bytes)
-    } else this.#startWriter()?.write(bytes)
+  #storeRaw(bytes: Uint8Array): void | Promise<void> {
+    if (this.#writer !== null) return this.#writer.write(bytes)
+    if (!this.#keepsRaw) return
+    if (this.#undecided.bytes.length + bytes.length > undecidedBytes) {
+      return this.#startWriter()?.write(bytes)
+    }
+    this.#undecided.write(bytes)
   }
 
   /** The text does not fit any more: the raw bytes are needed. */
@@ -229,7 +231,8 @@ class CapturedStream {
     const { store, runId, command, belongsTo } = this.#options
     if (store === null || !this.#keepsRaw) return null
     this.#writer = store.create({ runId, command, belongsTo, stream: this.#stream })
-    this.#writer.write(this.#undecided.bytes)
+    // The next bytes wait for these.
+    void this.#writer.write(this.#undecided.bytes)
     this.#undecided = new FirstBytes(undecidedBytes)
     return this.#writer
   }

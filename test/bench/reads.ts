@@ -83,7 +83,7 @@ async function timeOf(work: () => Promise<unknown>): Promise<number> {
 async function writeArtifact(dir: string): Promise<{ id: string; path: string; lines: number }> {
   const store = createArtifactStore({ dir, artifactBytes: 2 * artifactBytes })
   const writer = store.create({ runId: 'run_bench', command: 'seq', stream: 'output' })
-  writer.write(Buffer.from('line 1\n'))
+  await writer.write(Buffer.from('line 1\n'))
   const { artifact } = await writer.finish()
   const { id, path } = artifact!
   const file = openSync(path, 'a')

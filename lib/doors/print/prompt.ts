@@ -187,7 +187,7 @@ async function keepLarge(input: string, { artifacts }: Executor, owner: string):
     command: 'stdin',
     stream: 'stdout',
   })
-  writer?.write(bytes)
+  await writer?.write(bytes)
   const kept = await writer?.finish()
   if (!artifacts || !kept?.artifact) {
     const why = kept?.notice ?? 'There is no state folder'

@@ -1,14 +1,6 @@
-import {
-  closeSync,
-  createReadStream,
-  existsSync,
-  linkSync,
-  openSync,
-  promises,
-  rmSync,
-  writeSync,
-} from 'node:fs'
+import { close, createReadStream, existsSync, linkSync, openSync, promises, write } from 'node:fs'
 import { basename, join } from 'node:path'
+import { promisify } from 'node:util'
 import type { ArtifactRef } from '../../protocol/result/result.ts'
 import { messageOf } from '../../protocol/errors.ts'
 import { identifySelf } from '../../system/process/process-table.ts'
@@ -43,8 +35,9 @@ export interface Kept {
 }
 
 /**
- * Writes one artifact while its run goes on, each piece as it comes. A failure (full disk, no permission, a
- * folder that is gone) ends the artifact, never the run.
+ * Writes one artifact while its run goes on, each piece as it comes, one at a time: a disk that is slow holds
+ * up the writes, not the event loop. A failure (full disk, no permission, a folder that is gone) ends the
+ * artifact, never the run.
  */
 export class ArtifactWriter {
   readonly id: string
@@ -58,6 +51,8 @@ export class ArtifactWriter {
   #ring: number | null = null
   #shown: string | null = null
   #bytes = 0
+  /** Settles after the last step on the disk that was asked for. */
+  #steps: Promise<void> = Promise.resolve()
   #failure: string | null = null
   #notice: string | null = null
 
@@ -68,7 +63,11 @@ export class ArtifactWriter {
     this.path = pathsOf(options.dir, this.id).data
     this.#headBytes = Math.floor(options.quotaBytes / 2)
     this.#ringBytes = Math.max(options.quotaBytes - this.#headBytes - markBytes, 1)
-    this.#attempt(() => this.#create())
+    try {
+      this.#create()
+    } catch (error) {
+      this.#steps = this.#fail(error)
+    }
   }
 
   /** Where it stands; null once it has failed. */
@@ -83,19 +82,16 @@ export class ArtifactWriter {
     }
   }
 
-  write(bytes: Uint8Array): void {
-    this.#attempt(() => this.#store(bytes))
+  /** The memory of `bytes` is free again when the promise settles; it never rejects. */
+  write(bytes: Uint8Array): void | Promise<void> {
+    const from = this.#bytes
     this.#bytes += bytes.length
+    if (this.#failure === null) return this.#queue(() => this.#store(bytes, from))
   }
 
   /** Puts the file in order and closes it. */
   async finish(): Promise<Kept> {
-    try {
-      await this.#complete()
-      this.#close()
-    } catch (error) {
-      this.#fail(error)
-    }
+    await this.#queue(() => this.#complete())
     if (this.#failure !== null) {
       return { artifact: null, notice: `The complete output was not kept: ${this.#failure}` }
     }
@@ -106,27 +102,26 @@ export class ArtifactWriter {
   }
 
   /** Leaves nothing behind. */
-  discard(): void {
-    this.#fail('discarded')
+  discard(): Promise<void> {
+    return this.#queue(() => this.#fail('discarded'))
   }
 
-  #attempt(step: () => void): void {
-    if (this.#failure !== null) return
-    try {
-      step()
-    } catch (error) {
-      this.#fail(error)
-    }
+  /** Takes a step when those before it are done, unless one of them has failed. */
+  #queue(step: () => Promise<void>): Promise<void> {
+    this.#steps = this.#steps
+      .then(() => (this.#failure === null ? step() : undefined))
+      .catch((error: unknown) => this.#fail(error))
+    return this.#steps
   }
 
   /** Removes its files, so that a full disk gets its space back at once. */
-  #fail(error: unknown): void {
+  async #fail(error: unknown): Promise<void> {
     this.#failure ??= messageOf(error)
     try {
-      this.#close()
+      await this.#close()
       const paths = Object.values(pathsOf(this.#options.dir, this.id))
       for (const path of this.#shown === null ? paths : [...paths, this.#shown]) {
-        rmSync(path, { force: true })
+        await promises.rm(path, { force: true })
       }
     } catch {
       // Nothing more can be done in a folder that cannot be changed; the notice tells of the loss.
@@ -156,21 +151,21 @@ export class ArtifactWriter {
     this.#notice = this.#options.onCreated()
   }
 
-  #store(bytes: Uint8Array): void {
-    const head = bytes.subarray(0, Math.max(this.#headBytes - this.#bytes, 0))
-    if (head.length > 0) writeAt(this.#data!, head, this.#bytes)
+  /** `from`: how many bytes there were before. */
+  async #store(bytes: Uint8Array, from: number): Promise<void> {
+    const head = bytes.subarray(0, Math.max(this.#headBytes - from, 0))
+    if (head.length > 0) await writeAt(this.#data!, head, from)
     for (let at = head.length; at < bytes.length;) {
       this.#ring ??= openSync(pathsOf(this.#options.dir, this.id).ring, createFlags, this.#mode)
-      const place = (this.#bytes + at - this.#headBytes) % this.#ringBytes
+      const place = (from + at - this.#headBytes) % this.#ringBytes
       const piece = bytes.subarray(at, at + this.#ringBytes - place)
-      writeAt(this.#ring, piece, place)
+      await writeAt(this.#ring, piece, place)
       at += piece.length
     }
   }
 
   /** Head, mark and tail into one file; the record says that it is finished. */
   async #complete(): Promise<void> {
-    if (this.#failure !== null) return
     const { dir } = this.#options
     if (this.#ring !== null) await this.#appendRing(this.#data!, pathsOf(dir, this.id).ring)
     // A name in the view would keep its count of links above 0.
@@ -178,19 +173,20 @@ export class ArtifactWriter {
     const complete = this.artifact?.complete ?? false
     const ended = { endedAt: new Date().toISOString(), bytes: this.#bytes, complete }
     writeRecord(dir, { ...this.#record, ...ended }, this.#mode)
+    await this.#close()
   }
 
   async #appendRing(data: number, ringPath: string): Promise<void> {
     const missing = Math.max(this.#bytes - this.#headBytes - this.#ringBytes, 0)
     const text = `\n… [${missing} bytes omitted: the artifact is over its quota] …\n`
     const mark = Buffer.from(missing > 0 ? text : '')
-    writeAt(data, mark, this.#headBytes)
+    await writeAt(data, mark, this.#headBytes)
     let end = this.#headBytes + mark.length
     const oldest = missing % this.#ringBytes
     const parts = [{ start: oldest }, { start: 0, end: oldest - 1 }]
     for (const part of oldest > 0 ? parts : [{ start: 0 }]) {
       for await (const bytes of createReadStream(ringPath, part)) {
-        writeAt(data, bytes as Buffer, end)
+        await writeAt(data, bytes as Buffer, end)
         end += (bytes as Buffer).length
       }
     }
@@ -198,17 +194,24 @@ export class ArtifactWriter {
   }
 
   /** A close can report a late write error (quota, network file system). */
-  #close(): void {
+  async #close(): Promise<void> {
     const files = [this.#data, this.#ring]
     this.#data = null
     this.#ring = null
-    for (const file of files) if (file !== null) closeSync(file)
+    await Promise.all(files.flatMap((file) => (file === null ? [] : closeFile(file))))
   }
 }
 
+const closeFile = promisify(close)
+
 /** Writes all of the bytes at a place of a file. */
-function writeAt(file: number, bytes: Uint8Array, position: number): void {
+async function writeAt(file: number, bytes: Uint8Array, position: number): Promise<void> {
   for (let done = 0; done < bytes.length;) {
-    done += writeSync(file, bytes, done, bytes.length - done, position + done)
+    done += await new Promise<number>((resolve, reject) => {
+      write(file, bytes, done, bytes.length - done, position + done, (error, count) => {
+        if (error) reject(error)
+        else resolve(count)
+      })
+    })
   }
 }

@@ -10,6 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Lines } from '../../../lib/protocol/result/reading.ts'
@@ -27,7 +28,7 @@ const numbered = (count: number) =>
 
 async function put(store: ArtifactStore, text: string | Uint8Array): Promise<string> {
   const writer = store.create({ runId: 'run_x', command: 'seq 9', stream: 'output' })
-  writer.write(Buffer.from(text as string))
+  await writer.write(Buffer.from(text as string))
   const { artifact, notice } = await writer.finish()
   assert.is(notice, null)
   return artifact!.id
@@ -371,7 +372,7 @@ test('prune removes the old, then the oldest over the quota, never the live', ()
         if (name.startsWith(id)) utimesSync(join(dir, name), time, time)
     }
     const live = store.create({ runId: 'run_l', command: 'sleep', stream: 'output' })
-    live.write(Buffer.alloc(600_000, 0x6c))
+    await live.write(Buffer.alloc(600_000, 0x6c))
     const old = await put(store, 'old')
     const first = await put(store, 'f'.repeat(10_000))
     const second = await put(store, 's'.repeat(10_000))
@@ -396,7 +397,7 @@ test('what a killed nacre left is listed as incomplete and can go', () =>
       const writer = createArtifactStore({ dir: ${JSON.stringify(dir)} }).create({ runId: 'run_k', command: 'yes', stream: 'output' })
       async function write() {
         for (;;) {
-          writer.write(Buffer.alloc(100_000, 0x79))
+          await writer.write(Buffer.alloc(100_000, 0x79))
           if (writer.artifact.bytes === 2_000_000) process.stdout.write('written\\n')
           if (writer.artifact.bytes > 2_000_000) await new Promise((resolve) => setTimeout(resolve, 10))
         }
@@ -442,17 +443,56 @@ test('two processes do not trip over each other while both prune', () =>
 test('a full disk costs the artifact, gives its space back, and is told', () =>
   withMount('size=1m', async (store) => {
     const writer = store.create({ runId: 'run_f', command: 'yes', stream: 'output' })
-    for (let count = 0; count < 40; count++) writer.write(Buffer.alloc(100_000, 0x79))
+    for (let count = 0; count < 40; count++) await writer.write(Buffer.alloc(100_000, 0x79))
     const { artifact, notice } = await writer.finish()
     assert.is(artifact, null)
     assert.match(notice!, /^The complete output was not kept: ENOSPC/)
     assert.equal(readdirSync(store.dir), [])
   }))
 
+test('a disk that hangs holds up the writes, one after another, and nothing else', () =>
+  withFolder(async (dir) => {
+    const [image, mounted] = [join(dir, 'image'), join(dir, 'mounted')]
+    mkdirSync(mounted)
+    const made = spawnSync('sh', [
+      '-c',
+      `command -v fsfreeze && truncate -s 16M ${image} && mkfs.ext4 -q ${image} && mount -o loop ${image} ${mounted}`,
+    ])
+    if (made.status !== 0) {
+      console.log('SKIP a disk that hangs: no file system that can be frozen is mounted here')
+      return
+    }
+    try {
+      const store = createArtifactStore({ dir: join(mounted, 'store'), artifactBytes: 1_500_000 })
+      const writer = store.create({ runId: 'run_h', command: 'seq', stream: 'output' })
+      const text = numbered(100_000)
+      await writer.write(Buffer.from(text.slice(0, 100_000)))
+      assert.is(spawnSync('sh', ['-c', `fsfreeze -f ${mounted}`]).status, 0)
+      // It must not depend on this process, which may hang.
+      const thaw = spawn('sh', ['-c', `sleep 1; fsfreeze -u ${mounted}`])
+      const thawed = hear(thaw, 'exit')
+      let written = 0
+      for (let at = 100_000; at < text.length; at += 50_000) {
+        const wrote = Promise.resolve(writer.write(Buffer.from(text.slice(at, at + 50_000))))
+        void wrote.then(() => written++)
+      }
+      await delay(20)
+      const meanwhile = { written, isFrozen: thaw.exitCode === null }
+      await thawed
+      const { artifact, notice } = await writer.finish()
+      assert.equal(meanwhile, { written: 0, isFrozen: true })
+      assert.is(written, Math.ceil((text.length - 100_000) / 50_000))
+      assert.is(notice, null)
+      assert.is(readFileSync(artifact!.path, 'utf8'), text)
+    } finally {
+      assert.is(spawnSync('umount', ['-l', mounted]).status, 0)
+    }
+  }))
+
 test('a read-only file system costs the artifact and is told', () =>
   withMount('ro', async (store) => {
     const writer = store.create({ runId: 'run_f', command: 'yes', stream: 'output' })
-    writer.write(Buffer.from('x'))
+    await writer.write(Buffer.from('x'))
     const { artifact, notice } = await writer.finish()
     assert.is(artifact, null)
     assert.match(notice!, /EROFS/)
@@ -472,7 +512,7 @@ test('a command that reads the whole store ends, although its own output goes th
       let bytes = 0
       for await (const chunk of child.stdout as AsyncIterable<Buffer>) {
         bytes += chunk.length
-        writer.write(chunk)
+        await writer.write(chunk)
       }
       const { artifact } = await writer.finish()
       assert.ok(bytes < 40_000_000, `${command} wrote ${bytes} bytes`)

@@ -52,7 +52,7 @@ test('an artifact is searched both ways, past a line of any length', () =>
   withFolder(async (dir) => {
     const store = createArtifactStore({ dir })
     const writer = store.create({ runId: 'run_x', command: 'cat', stream: 'output' })
-    writer.write(Buffer.from(`short\nb${'a'.repeat(2_200_000)}d\nbac\nend\n`))
+    await writer.write(Buffer.from(`short\nb${'a'.repeat(2_200_000)}d\nbac\nend\n`))
     const { artifact } = await writer.finish()
     const source = await openArtifact(artifact!.id, store)
     try {
