@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs'
+import { accessSync, closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs'
 import { StartError } from '../../protocol/ports.ts'
 import type { Stdin } from '../../protocol/request/request.ts'
 import { isNullDevice, isTerminal, isUnnamedPipe } from '../../system/descriptors.ts'
@@ -36,34 +36,54 @@ export async function sealStdin(stdin: Stdin, pipes: FifoPool): Promise<SealedSt
 }
 
 /**
- * A program reads on until the run has ended. A file it opens anew, so that the descriptor, which the caller may
- * share with others (`while read … done < list`), stays where it is.
+ * A program reads on until the run has ended. It opens a file anew, so that the descriptor, which the caller may
+ * share with others (`while read … done < list`), stays where it is; if its user may not open it, it reads the
+ * descriptor itself.
  */
 async function relayStream(fd: number, isFile: boolean, pipes: FifoPool) {
-  const source = isFile ? openSync(`/proc/self/fd/${fd}`, 'r') : fd
   const fifo = pipes.open()
-  const readFd = openSync(fifo.path, 'r')
-  closeSync(fifo.readFd)
-  const [name = '', ...args] = isFile ? ['tail', '-c', `+${readPosition(fd) + 1}`] : ['cat']
-  const relay = spawn(findProgram(name, systemPath) ?? name, args, {
-    env: {},
-    stdio: [source, fifo.writeFd, 'ignore'],
-  })
-  const ended = new Promise<void>((resolve) => void relay.once('exit', () => resolve()))
-  fifo.release(false)
-  if (isFile) closeSync(source)
-  await once(relay, 'spawn').catch((error: unknown) => {
-    closeSync(readFd)
-    throw error
-  })
-  return {
-    readFd,
-    release() {
-      closeSync(readFd)
-      // Until it has ended it may take what comes next, which is not for this run.
-      relay.kill('SIGKILL')
-      return ended
-    },
+  const opened: number[] = []
+  const open = (path: string): number => {
+    const added = openSync(path, 'r')
+    opened.push(added)
+    return added
+  }
+  try {
+    const readFd = open(fifo.path)
+    const anew = isFile && mayOpen(fd)
+    const [name = '', ...args] = anew ? ['tail', '-c', `+${readPosition(fd) + 1}`] : ['cat']
+    const source = anew ? open(pathOf(fd)) : fd
+    const relay = spawn(findProgram(name, systemPath) ?? name, args, {
+      env: {},
+      stdio: [source, fifo.writeFd, 'ignore'],
+    })
+    const ended = new Promise<void>((resolve) => void relay.once('exit', () => resolve()))
+    await once(relay, 'spawn')
+    opened.splice(opened.indexOf(readFd), 1)
+    return {
+      readFd,
+      release() {
+        closeSync(readFd)
+        // Until it has ended it may take what comes next, which is not for this run.
+        relay.kill('SIGKILL')
+        return ended
+      },
+    }
+  } finally {
+    fifo.release(false)
+    for (const each of [fifo.readFd, ...opened]) closeSync(each)
+  }
+}
+
+const pathOf = (fd: number) => `/proc/self/fd/${fd}`
+
+/** Another user may have opened it: sudo(8), su(1). */
+function mayOpen(fd: number): boolean {
+  try {
+    accessSync(pathOf(fd), constants.R_OK)
+    return true
+  } catch {
+    return false
   }
 }
 

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, chmodSync } from 'node:fs'
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -39,6 +39,29 @@ if (obstacle === null) {
         },
       })
       assert.equal([status, String(stdout), String(stderr)], [0, 'confined\n', ''])
+    } finally {
+      rmSync(home, { recursive: true, force: true })
+    }
+  })
+
+  test('a file that its user may not open is read all the same', async () => {
+    const home = mkdtempSync('/var/tmp/nacre-user-')
+    chmodSync(home, 0o777)
+    writeFileSync(join(home, 'given'), 'one\ntwo\n', { mode: 0o600 })
+    try {
+      const program = [...cliCommand(), '--sandbox', 'workspace', '-c', 'cat']
+      const become = ['--reuid', String(user), '--regid', String(user), '--clear-groups']
+      const words = ['-c', 'exec setpriv "$@" <given', 'sh', ...become, ...program]
+      const { status, stdout, stderr } = await runProgram('sh', words, {
+        cwd: home,
+        env: {
+          HOME: join(home, 'none'),
+          TMPDIR: home,
+          XDG_STATE_HOME: join(home, 'state'),
+          PATH: '/usr/local/bin:/usr/bin:/bin',
+        },
+      })
+      assert.equal([status, String(stdout), String(stderr)], [0, 'one\ntwo\n', ''])
     } finally {
       rmSync(home, { recursive: true, force: true })
     }
