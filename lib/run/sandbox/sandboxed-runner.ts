@@ -134,11 +134,11 @@ const mostHeld = 20
 const lookedAtBytes = 64 * 1024
 
 /**
- * strerror(3) of EROFS, and of EBUSY, which rename(2) gives for what is mounted on, as programs print
- * them; Node writes them small. The kernel leaves no other trace of a refused write.
+ * What programs print of EROFS, and of EBUSY, which rename(2) gives for what is mounted on: strerror(3), which
+ * Go and Node write small, and Java in brackets. The kernel leaves no other trace of a refused write.
  */
 const refusal =
-  /(?:: |\] )(?:Read-only file system|Device or resource busy)|(?:EROFS|EBUSY): (?:read-only|resource busy)/
+  /(?:: |\] |\()(?:read-only file system|device or resource busy)|EBUSY: resource busy/i
 
 /** The output of one try, which may begin as bwrap's own messages do: such is held back until its release. */
 interface WatchedOutput extends OutputSink {

@@ -200,6 +200,19 @@ testInside('a refused write is told', async ({ run, workspace }) => {
   assert.match(readOnly.notices[0] ?? '', 'lets this run write a private /tmp')
 })
 
+testInside('a refused write is told in the words of any language', async ({ run }) => {
+  const words = [
+    ['open /usr/x: read', '-only file system'],
+    ['java.io.FileNotFoundException: /usr/x (Read', '-only file system)'],
+    ['OSError: [Errno 30] Read', "-only file system: '/usr/x'"],
+    ['Error: EBUSY: resource', " busy or locked, rename '/a' -> '/b'"],
+  ]
+  for (const [before = '', after = ''] of words) {
+    const { notices } = await run(`printf '%s%s\\n' "${before}" "${after}"`)
+    assert.match(notices[0] ?? '', 'A write was refused: ', before)
+  }
+})
+
 testInside('words about a read-only file system are no refused write', async ({ run }) => {
   const commands = [
     'echo "touch: cannot touch \'/etc/x\': Read-only file system"',
