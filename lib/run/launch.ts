@@ -53,7 +53,7 @@ export type PrepareLaunch = (request: Request, use?: ShellUse) => Promise<Launch
 export type Confine = (launch: Launch, request: Request, use?: ShellUse) => Promise<Launch>
 
 /**
- * The first word of a program that is started by a search along its PATH, as setsid and forkpty do:
+ * The first word of a program that another one starts by a search along its PATH, as setsid and bwrap do:
  * what it is to be called where that finds the program, else its path.
  */
 export function chooseFirstWord({ file, argv0, env }: Launch): string {

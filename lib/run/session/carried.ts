@@ -94,7 +94,6 @@ function composeText(options: {
   if (directory !== null)
     steps.push(`\\builtin cd -- ${quoteWord(directory)} || \\builtin exit 122`)
   for (const [name, value] of Object.entries(env)) steps.push(lendVariable(name, quoteWord(value)))
-  // Not `builtin exec`: its redirections end with it.
   // `$_` and, in a place where `set -e` does not mind it, `$?` again.
   if (steps.length > 0) steps.push(`\\builtin : ${lastArgument}`)
   const restored = restoreSuspended(suspended)
