@@ -64,6 +64,14 @@ for (const [name, part] of Object.entries({
   })
 }
 
+test('a word of more brace groups than are read is asked about', async () => {
+  const command = (word: string) =>
+    `rm -rf ${word.repeat(Math.floor(limits.commandChars / 4))} /tmp/x`
+  for (const word of ['{a}', '{}']) {
+    assert.is((await ask(command(word))).decision, 'ask')
+  }
+})
+
 test('many roots and names of a search are not put together', async () => {
   const search = `find ${'a '.repeat(30_000)} \\( ${'-name a -o '.repeat(10_000)} -name b \\) -delete`
   assert.is((await ask(search)).decision, 'ask')

@@ -1,4 +1,6 @@
 const maxWords = 256
+/** Each group costs a reading of the whole word. */
+const maxGroups = 4096
 
 /** A quotation, an escape or an expansion: no brace in it is one of the word's. */
 const quotation =
@@ -6,7 +8,7 @@ const quotation =
 
 /**
  * Brace expansion over the text of a word, quotes respected, as bash does it before anything else, but each
- * word once. A word without one comes back alone; null: too many words to list.
+ * word once. A word without one comes back alone; null: too many words or groups to list.
  */
 export function expandBraces(text: string): string[] | null {
   if (!text.includes('{')) return [text]
@@ -16,6 +18,7 @@ export function expandBraces(text: string): string[] | null {
     word.replace(/\0(\d+)\0/g, (_, index) => reveal(hidden[Number(index)] ?? ''))
   const open = [text.replaceAll(quotation, hide)]
   const done: string[] = []
+  let groups = 0
   for (let word = open.pop(); word !== undefined; word = open.pop()) {
     const own = word
     // The innermost group: what it gives is then part of the one around it.
@@ -28,7 +31,7 @@ export function expandBraces(text: string): string[] | null {
     for (const item of items?.toReversed() ?? [hide(group)]) {
       open.push(own.replace(group, () => item))
     }
-    if (done.length + open.length > maxWords) return null
+    if (done.length + open.length > maxWords || ++groups > maxGroups) return null
   }
   return [...new Set(done)]
 }
