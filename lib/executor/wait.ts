@@ -59,7 +59,7 @@ export function mayReturnEarly({ waitMs, ready, onTimeout, timeoutMs }: Request)
   return waitMs !== null || ready !== null || (onTimeout === 'background' && timeoutMs !== null)
 }
 
-/** Whether it goes on where its caller is gone. */
+/** Whether it goes on when its caller is gone. */
 export function mayOutlive(request: Request): boolean {
   return request.array !== null || mayReturnEarly(request)
 }

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import type { Readable, Writable } from 'node:stream'
 import { isObject } from '../protocol/shape/shape.ts'
-import { messageOf, MisuseError } from '../protocol/errors.ts'
+import { codeOf, messageOf, MisuseError } from '../protocol/errors.ts'
 import { interruption } from '../protocol/ports.ts'
 import type {
   AllMethods,
@@ -161,9 +161,12 @@ export class ConnectionLost extends Error {
   override readonly name = 'ConnectionLost'
 }
 
+/** How a socket says that nobody is at its other end. */
+const goneCodes = ['ENOENT', 'ECONNREFUSED', 'EPIPE', 'ECONNRESET']
+
 /**
- * Asks once over a socket, and closes it. Rejects with `MisuseError` where the other side refuses, and
- * with `ConnectionLost`.
+ * Asks once over a socket, and closes it. Rejects with `MisuseError` if the other side refuses, with
+ * `ConnectionLost` if nobody is there, and with the error of the socket if that is not known.
  */
 export async function askOnce<Name extends keyof AllMethods>(
   socket: Socket,
@@ -176,14 +179,18 @@ export async function askOnce<Name extends keyof AllMethods>(
 ): Promise<AllMethods[Name]['result']> {
   const streams = { input: socket, output: socket }
   const caller = createCaller<AllMethods, AnyNotification>(streams, options, () => socket.destroy())
-  socket.once('error', (error) => caller.fail(error.message))
+  let unknown: Error | null = null
+  socket.once('error', (error) => {
+    if (!goneCodes.includes(codeOf(error) ?? '')) unknown = error
+    caller.fail(error.message)
+  })
   socket.once('close', () => caller.fail('The nacre that was asked has ended'))
   try {
     return await caller.request(method, params, { signal })
   } catch (error) {
     if (!(error instanceof RpcError)) throw error
     if (error.code !== 0) throw toOriginal(error)
-    throw new ConnectionLost(error.message)
+    throw unknown ?? new ConnectionLost(error.message)
   } finally {
     socket.destroy()
   }

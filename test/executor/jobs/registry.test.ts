@@ -130,6 +130,17 @@ test('the oldest ended jobs go, never one that runs', ({ dir }) => {
   assert.not.ok(existsSync(join(join(dir, 'ended'), `${old}.text`)))
 })
 
+test('a holder that cannot be reached for another reason than its end is not taken for gone', async ({
+  dir,
+}) => {
+  const record = makeRecord({ socket: '/dev/null/socket' })
+  writeRecord(dir, record)
+  const error = await openJobs(dir)
+    .kill(record.id)
+    .catch((reason: unknown) => reason)
+  assert.match(String(error), /ENOTDIR/)
+})
+
 test('what killed nacres left in the folder goes, what is in use stays', ({ dir }) => {
   const record = makeRecord()
   writeRecord(dir, record)
