@@ -16,21 +16,21 @@ export const command = createCommand({
       words: [],
       description: 'every key: what it holds here, where that was said, what it may be',
       async run(_, context) {
-        const { keys } = await context.configuration()
-        return write(context, { keys }, keys.map(renderKey).join(''))
+        const { keys, notices } = await context.configuration()
+        return write(context, notices, { keys }, keys.map(renderKey).join(''))
       },
     },
     get: {
       words: ['<key>'],
       description: 'the value of a key; nothing, and exit status 1, if it is not set',
       async run([key = ''], context) {
-        const { keys } = await context.configuration()
+        const { keys, notices } = await context.configuration()
         const found = keys.find((known) => known.key === key)
         const names = keys.map((known) => known.key)
         if (!found) throw unknownName('key', key, names)
         const { value } = found
         const text = typeof value === 'string' ? value : JSON.stringify(value)
-        await write(context, found, value === null ? '' : `${text}\n`)
+        await write(context, notices, found, value === null ? '' : `${text}\n`)
         return value === null ? notSet : 0
       },
     },
@@ -38,18 +38,18 @@ export const command = createCommand({
       words: [],
       description: 'the files that are read; a later one wins where it may',
       async run(_, context) {
-        const { places } = await context.configuration()
+        const { places, notices } = await context.configuration()
         const text = places.map(({ path, isThere }) => `${path}${isThere ? '' : ' (not there)'}\n`)
-        return write(context, { files: toWire(places) }, text.join(''))
+        return write(context, notices, { files: toWire(places) }, text.join(''))
       },
     },
     schema: {
       words: [],
       description: 'a JSON Schema of such a file, for editors (as its `$schema`)',
       async run(_, context) {
-        const configuration = await context.configuration()
+        const { notices, ...configuration } = await context.configuration()
         const schema = configuration.schema()
-        return write(context, schema, `${JSON.stringify(schema, null, 2)}\n`)
+        return write(context, notices, schema, `${JSON.stringify(schema, null, 2)}\n`)
       },
     },
   },
@@ -62,10 +62,14 @@ export const command = createCommand({
 })
 
 /** Answers, and tells what was ignored. Gives the exit status. */
-async function write(context: CommandContext, data: object, text: string): Promise<number> {
+async function write(
+  context: CommandContext,
+  notices: readonly string[],
+  data: object,
+  text: string,
+): Promise<number> {
   // The names of the file, in which a key is told, are those of the wire already.
   await context.streams.stdout.write(wantsJson(context) ? `${JSON.stringify(data)}\n` : text)
-  const { notices } = await context.configuration()
   for (const notice of notices) await tell(context, notice)
   return 0
 }

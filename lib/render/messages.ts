@@ -59,7 +59,8 @@ function describeStatus(result: Result): string {
     case 'running':
       return result.waitingForInput ? 'waiting for input' : 'running'
     case 'stopped':
-      return result.error ? result.error.message : `stopped (${result.reason})`
+      // What is known of a lost one is among the notices.
+      return result.error ? 'lost' : `stopped (${result.reason})`
     default:
       return result.status.replace('_', ' ')
   }

@@ -220,7 +220,6 @@ test('the end of a run is known though its caller was killed before', async ({ h
 
 test('a job ends with its supervisor, and its record tells so', async ({ home }) => {
   const id = await home.start('echo up; setsid sleep 300 & sleep 300')
-  // On disk half a second after it was written.
   const { artifact } = await home.json(['job', 'show', id])
   const { path } = artifact as { path: string }
   await until(() => readFileIfThere(path).includes('up'))
@@ -233,6 +232,9 @@ test('a job ends with its supervisor, and its record tells so', async ({ home })
   assert.is((result['error'] as { code: string }).code, 'job_lost')
   assert.is(result['exit_code'], null)
   assert.match(String(result['notices']), 'was killed')
+  const [standing, why] = (await home.run(['job', 'show', id])).stdout.toString().split('\n')
+  assert.match(standing ?? '', /: lost after /)
+  assert.match(why ?? '', /^The nacre that held it was killed/)
   const { id: kept } = result['artifact'] as { id: string }
   assert.match((await home.run(['artifact', 'show', kept])).stdout.toString(), /^up\n/)
   assert.is((await home.json(['job', 'kill', id]))['reason'], 'shutdown')
