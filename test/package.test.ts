@@ -259,6 +259,15 @@ for (const [name, runtime] of Object.entries(listRuntimes())) {
   }
 }
 
+test('is imported by a script on the command line', async ({ folder }) => {
+  const script = `import('nacre').then(async ({ createExecutor }) => {
+    const executor = createExecutor()
+    console.log((await executor.run({ command: 'echo hi' })).stdout)
+    await executor.close()
+  })`
+  assert.is(await run([process.execPath, '-e', script], folder), 'hi\n\n')
+})
+
 for (const format of ['esm', 'cjs'] as const) {
   test(`is bundled by esbuild: ${format}`, async ({ folder }) => {
     const entry = join(folder, 'entry.mjs')

@@ -67,9 +67,10 @@ export function findSea(): SingleExecutable | null {
 
 /**
  * Where this file is, for `createRequire`: a path in CommonJS, a URL in a module. Bundled, it is where the
- * bundle is.
+ * bundle is. A module that `node -e` imports sees the `__filename` of that script, which is no path.
  */
-export const ownPlace: string = typeof __filename === 'string' ? __filename : import.meta.url
+export const ownPlace: string =
+  typeof __filename === 'string' && __filename !== '[eval]' ? __filename : import.meta.url
 
 /** The words that start this nacre once more: the executable itself, else the runtime with its entry. */
 export function programWords(self: NodeJS.Process): string[] {
