@@ -1,9 +1,10 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { createDeferred } from '../../protocol/deferred.ts'
 import { type Exit, StartError, type StopReport } from '../../protocol/ports.ts'
 import type { Request } from '../../protocol/request/request.ts'
 import { sendSignal } from '../../system/process/process-table.ts'
 import { findProgram } from '../../system/look.ts'
+import { describeScarcity } from '../start-failure.ts'
 import type { Heard } from './frames.ts'
 
 /** The environment of nacre, in which the client of a host finds its configuration. */
@@ -40,6 +41,18 @@ export function findClient(name: string, { PATH = '/usr/bin:/bin' }: ClientEnvir
   if (found !== null) return found
   const message = `${name} is not on the PATH: install it to reach such hosts`
   throw new StartError('host_client_missing', message)
+}
+
+/** Starts a client on pipes. Throws `StartError` if the system has no descriptors for them. */
+export function startClient(
+  file: string,
+  args: readonly string[],
+  environment: ClientEnvironment,
+): ChildProcessWithoutNullStreams {
+  const child = spawn(file, args, { env: environment, stdio: 'pipe', detached: true })
+  if ((child as Partial<typeof child>).stdin) return child
+  child.once('error', () => undefined)
+  throw describeScarcity('EMFILE')
 }
 
 /** What a program has written until its end. */

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,6 +11,7 @@ import {
   findClient,
   type HostClient,
   lastLine,
+  startClient,
   unreachable,
 } from './client.ts'
 import { composeBootstrap, composeBootstrapWords } from './script.ts'
@@ -86,11 +87,7 @@ function createSshClient(
   function open(): Master {
     const token = randomUUID()
     const args = [...words(), '-M', '-T', '--', destination, 'cat']
-    const child = spawn(findClient('ssh', environment), args, {
-      env: environment,
-      stdio: 'pipe',
-      detached: true,
-    })
+    const child = startClient(findClient('ssh', environment), args, environment)
     const ready = new Promise<void>((resolve, reject) => {
       let echoed = ''
       let complained = ''

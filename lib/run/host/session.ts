@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { limits } from '../../protocol/limits.ts'
 import type { Exit, OutputSink, StopOptions, StopReport } from '../../protocol/ports.ts'
@@ -6,7 +5,7 @@ import type { Request } from '../../protocol/request/request.ts'
 import { sessionVariable } from '../../system/process/own-process.ts'
 import { settleWithin } from '../../system/clock.ts'
 import type { Beginning, HostShell, ShellTurn, TurnEnd } from '../session/shell.ts'
-import type { ClientEnvironment, HostClient } from './client.ts'
+import { type ClientEnvironment, type HostClient, startClient } from './client.ts'
 import { describeEnd, type Follower, followFrames } from './follower.ts'
 import { composeSessionScript, composeTurn, markThere, nameTurn } from './script.ts'
 import { describeStop, endThere, runMark } from './stop.ts'
@@ -30,7 +29,7 @@ export async function startHostShell(
   await connect(first, signal)
   const name = randomBytes(16).toString('hex')
   const { file, args } = client.compose(composeSessionScript(first, name, mark), false)
-  const child = spawn(file, args, { env: environment, stdio: 'pipe', detached: true })
+  const child = startClient(file, args, environment)
   /** Hears the command that runs; what a shell before it says late is not for that. */
   let current: Follower | null = null
   /** Hears of the shell itself: its beginning, its end, and what its client says. */

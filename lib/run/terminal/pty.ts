@@ -32,8 +32,8 @@ export interface PtyRunnerParts {
 
 /**
  * Runs each request on a terminal of its own, in a process session of its own. All output is the
- * stream `output`; a standard input that is given is typed, and then its end (Ctrl-D). Without the
- * addon the run does not start (`pty_unavailable`).
+ * stream `output`; a standard input that is given is typed, and then its end (Ctrl-D). If the runtime
+ * can open no terminals the run does not start (`pty_unavailable`).
  */
 export function createPtyRunner(deps: PtyRunnerParts): Runner {
   const uninherited = deps.uninherited ?? new Set<number>()

@@ -1,10 +1,16 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { cliCommand } from '../../helpers/cli.ts'
 import { testTogether } from '../../helpers/together.ts'
 import { until } from '../../helpers/until.ts'
+
+/** A folder of clients, at the front of the PATH. */
+const bin = mkdtempSync(join(tmpdir(), 'clients-'))
 
 interface Answer {
   id: number
@@ -12,16 +18,17 @@ interface Answer {
   error?: { message: string }
 }
 
-/** Eight commands at once, half of them in sessions, under a limit of open files; then one alone. */
-async function askAll(limit: number): Promise<Answer[]> {
+/** Eight commands at once, half of them in sessions, under a limit of open files. */
+async function askAll(limit: number, fields: object = {}): Promise<Answer[]> {
   const lines = Array.from({ length: 8 }, (_, id) => {
     const session = id % 2 === 0 ? { session: `s${id}` } : {}
-    const params = { command: `sleep 0.2; echo ${id}`, shell: 'bash', ...session }
+    const params = { command: `sleep 0.2; echo ${id}`, shell: 'bash', ...session, ...fields }
     return JSON.stringify({ jsonrpc: '2.0', id, method: 'shell.exec', params })
   })
   const line = `ulimit -n ${limit}; exec "$@"`
   const words = ['-c', line, '_', ...cliCommand(), '--rpc']
-  const child = spawn('bash', words)
+  const env = { ...process.env, PATH: `${bin}:${process.env['PATH']}` }
+  const child = spawn('bash', words, { env })
   let [told, wrong] = ['', '']
   child.stdout.setEncoding('utf8').on('data', (text: string) => (told += text))
   child.stderr.setEncoding('utf8').on('data', (text: string) => (wrong += text))
@@ -61,5 +68,16 @@ for (const few of [
   ])
   testTogether(Object.fromEntries(trials))
 }
+
+test('a session on a host without descriptors for its client ended nacre', async () => {
+  const client = '#!/bin/sh\nwhile [ "$1" != box ]; do shift; done; shift; exec "$@"\n'
+  writeFileSync(join(bin, 'docker'), client, { mode: 0o755 })
+  for (const limit of [40, 50, 60]) {
+    const answers = await askAll(limit, { host: 'docker://box' })
+    assert.equal(new Set(answers.map(({ id }) => id)).size, 8)
+  }
+})
+
+test.after(() => rmSync(bin, { recursive: true }))
 
 test.run()
