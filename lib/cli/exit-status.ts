@@ -16,7 +16,7 @@ export function exitStatusOf(result: Result): number {
     case 'signaled':
       return signalStatus(result.signal)
     case 'stopped':
-      return result.error ? failureStatus : statusOfStop(result)
+      return statusOfStop(result)
     case 'denied':
       return 126
     case 'not_started':

@@ -2,14 +2,13 @@ import { randomBytes } from 'node:crypto'
 import { appendFileSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import {
-  describeFailures,
   hasSucceeded,
   joinTasks,
   nameEnd,
   type TaskCounts,
   type TaskEnd,
 } from '../protocol/array.ts'
-import type { Result, TaskSummary } from '../protocol/result/result.ts'
+import type { TaskSummary } from '../protocol/result/result.ts'
 import { isObject } from '../protocol/shape/shape.ts'
 import { fromWire, toWire } from '../protocol/wire.ts'
 import type { ArrayRound } from '../run/slurm/array.ts'
@@ -189,28 +188,4 @@ function findSlowest(ends: readonly TaskEnd[]): TaskSummary['slowest'] {
     if (slowest === null || durationMs > slowest.durationMs) slowest = { task, durationMs }
   }
   return slowest
-}
-
-/** The result of an array whose nacre is gone, from that of any such run. */
-export function describeLostArray(result: Result, tasks: TaskSummary): Result {
-  const left = tasks.waiting + tasks.running
-  if (left === 0) {
-    return {
-      ...result,
-      status: 'exited',
-      exitCode: tasks.failed === 0 ? 0 : 1,
-      exitMeaning: describeFailures(tasks),
-      reason: null,
-      error: null,
-      notices: [],
-      tasks,
-    }
-  }
-  const notice = `The nacre that held it is gone; ${left} of ${tasks.total} tasks have no result: --array ${tasks.left} runs them`
-  return {
-    ...result,
-    error: result.error && { ...result.error, message: notice },
-    notices: [notice],
-    tasks,
-  }
 }

@@ -45,6 +45,7 @@ export function describeStanding(result: Result): string[] {
   const command = result.command.split('\n')[0] ?? ''
   return [
     `${result.id}: ${describeStatus(result)} ${after}: ${command}`,
+    ...(result.error ? [result.error.message] : []),
     ...describeTasks(result),
     ...result.notices,
   ]
@@ -59,8 +60,7 @@ function describeStatus(result: Result): string {
     case 'running':
       return result.waitingForInput ? 'waiting for input' : 'running'
     case 'stopped':
-      // What is known of a lost one is among the notices.
-      return result.error ? 'lost' : `stopped (${result.reason})`
+      return `stopped (${result.reason})`
     default:
       return result.status.replace('_', ' ')
   }

@@ -19,7 +19,7 @@ export function renderJobTable(jobs: readonly JobEntry[], columns: number): stri
 /** `running`, `exit 3`, `SIGSEGV`, `timeout`, `lost`. */
 function describeState(job: JobEntry): string {
   if (job.status === 'running') return job.ownerAlive ? 'running' : 'running, unheld'
-  return job.status === 'stopped' && job.error ? 'lost' : nameEnd(job)
+  return nameEnd(job)
 }
 
 /** Without line breaks and without anything that a terminal would act on. */

@@ -87,10 +87,10 @@ test('what has ended survives a kill of its holder, and the rest is named', asyn
     await gone
     const { id } = JSON.parse(told.split('\n')[0] ?? '') as { id: string }
     const shown = await home.json(['job', 'show', id])
-    assert.is(shown['status'], 'stopped')
+    assert.is(shown['status'], 'lost')
     const said =
       'The nacre that held it is gone; 3 of 6 tasks have no result: --array 4-6 runs them'
-    assert.equal(shown['notices'], [said])
+    assert.equal(shown['error'], { code: 'job_lost', message: said })
     const summary = shown['tasks'] as Record<string, unknown>
     assert.is(summary['left'], '4-6')
     assert.equal(summary['failures'], [1, 2, 3])

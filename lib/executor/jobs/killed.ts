@@ -1,12 +1,13 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { noText } from '../../output/bounds.ts'
+import { describeFailures } from '../../protocol/array.ts'
 import { codeOf, MisuseError } from '../../protocol/errors.ts'
 import { idPattern } from '../../protocol/wire.ts'
 import { limits } from '../../protocol/limits.ts'
 import type { KeptPlace } from '../../protocol/ports.ts'
 import type { Request } from '../../protocol/request/request.ts'
-import type { Result, Survivor } from '../../protocol/result/result.ts'
+import type { Result, Survivor, TaskSummary } from '../../protocol/result/result.ts'
 import { stopTree } from '../../run/stop.ts'
 import {
   type ControlGroup,
@@ -32,7 +33,7 @@ import {
 import { removeLeftFolders } from '../../system/temporary-folder.ts'
 import { waitUntil } from '../../system/clock.ts'
 import { beginResult } from '../results.ts'
-import { describeLostArray, findLedger } from '../task-ledger.ts'
+import { findLedger } from '../task-ledger.ts'
 import type { LiveRun, Run } from '../run.ts'
 import { type JobRecord, readOwnFile, readRecord, readRecords, writeEnd } from './record.ts'
 
@@ -130,20 +131,27 @@ async function endGroup(group: ControlGroup): Promise<void> {
 
 /** Writes down the end of a job whose nacre could not; what it wrote is in its artifact. */
 function endRecord(dir: string, record: JobRecord, survivors: Survivor[]): void {
-  const array = findLedger(dir, record.id)
-  const unknown = 'The nacre that held it was killed: how it ended is not known'
-  const rest = record.artifact && `; what it wrote is in ${record.artifact.uri}`
-  const message = `${unknown}${rest ?? ''}`
-  const lost: Result = {
-    ...describeUnheld(record),
-    status: 'stopped',
-    reason: 'shutdown',
-    survivors,
-    error: { code: 'job_lost', message },
-    notices: [message],
-  }
-  const result = array ? describeLostArray(lost, array.summarize()) : lost
+  const tasks = findLedger(dir, record.id)?.summarize()
+  const end: Partial<Result> =
+    tasks?.left === ''
+      ? {
+          status: 'exited',
+          exitCode: tasks.failed === 0 ? 0 : 1,
+          exitMeaning: describeFailures(tasks),
+        }
+      : { status: 'lost', error: { code: 'job_lost', message: describeLoss(record, tasks) } }
+  const result = { ...describeUnheld(record), survivors, ...end, ...(tasks && { tasks }) }
   writeEnd(dir, { ...record, endedAt: new Date().toISOString(), result }, noText)
+}
+
+function describeLoss({ artifact }: JobRecord, tasks: TaskSummary | undefined): string {
+  if (tasks) {
+    const { total, succeeded, failed, left } = tasks
+    const count = total - succeeded - failed
+    return `The nacre that held it is gone; ${count} of ${total} tasks have no result: --array ${left} runs them`
+  }
+  const rest = artifact ? `; what it wrote is in ${artifact.uri}` : ''
+  return `The nacre that held it was killed: how it ended is not known${rest}`
 }
 
 /** How a job stands whose nacre is gone, before anything is said of its end. */

@@ -12,7 +12,7 @@ export const statuses = [
   'running',
   'denied',
   'not_started',
-  /** The connection to its host, or the host itself, ended before the run did. */
+  /** Its host, the connection to that, or the nacre that held it was gone before its end was known. */
   'lost',
 ] as const
 
@@ -147,7 +147,7 @@ export const outcome = {
   artifact: nullable(artifactRefShape),
   /** Set while the run goes on. */
   jobId: nullable(anyText()),
-  /** Why it was not started, or how its host was lost. */
+  /** Why it was not started, or how it was lost. */
   error: nullable(failureShape),
   /** What the guard said, where it denied the run. */
   verdict: nullable(verdictShape),
