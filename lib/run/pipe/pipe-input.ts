@@ -6,13 +6,13 @@ import type { Stdin } from '../../protocol/request/request.ts'
 import type { FifoPool } from './fifo.ts'
 import { makeFilledFolder } from '../../system/temporary-folder.ts'
 
-/** What is written to the standard input of a run while it goes on. */
+/** What is written to a pipe, or a terminal, while its program runs. */
 export interface PipeInput {
   /**
    * Writes a text after those before it. Settles when the pipe has taken all of it; rejects
    * with `MisuseError` where nobody reads any more.
    */
-  write(data: string): Promise<void>
+  write(data: string | Uint8Array): Promise<void>
   /** End of file, after what was written. */
   end(): void
   /** Gives up what is still to be written. */
@@ -22,8 +22,11 @@ export interface PipeInput {
 /** Nothing tells when a full pipe has room again, so that it is tried after so long, and longer. */
 const retryMs = { first: 1, longest: 16 }
 
-/** Writes to the non-blocking write end of a pipe, in order, and takes ownership of `fd`. */
-export function createPipeInput(fd: number): PipeInput {
+/**
+ * Writes to the non-blocking write end of a pipe, in order, and takes ownership of `fd`. `release` closes it, where
+ * it is not this writer's to close.
+ */
+export function createPipeInput(fd: number, release = () => closeSync(fd)): PipeInput {
   let last: Promise<void> = Promise.resolve()
   let lost: MisuseError | null = null
   let ended = false
@@ -67,13 +70,13 @@ export function createPipeInput(fd: number): PipeInput {
   function close(): void {
     if (closed) return
     closed = true
-    closeSync(fd)
+    release()
   }
 
   return {
     async write(data) {
       if (ended || closed) throw unread()
-      await enqueue(() => writeAll(Buffer.from(data)))
+      await enqueue(() => writeAll(typeof data === 'string' ? Buffer.from(data) : data))
     },
     end() {
       ended = true

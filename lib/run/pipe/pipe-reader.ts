@@ -1,5 +1,11 @@
+import { createDeferred } from '../../protocol/deferred.ts'
 import type { ListenerAnswer } from '../../protocol/result/event.ts'
-import { readNow, watchDescriptor } from '../../system/descriptor-watch.ts'
+import {
+  type DescriptorWatch,
+  type Give,
+  readNow,
+  watchDescriptor,
+} from '../../system/descriptor-watch.ts'
 
 /** What is done with bytes. Their memory is used again once the answer has settled. */
 export type TakeBytes = (bytes: Uint8Array) => ListenerAnswer | Promise<ListenerAnswer>
@@ -15,6 +21,8 @@ export interface PipeReader {
   close(): void
   /** Also by its own end, by an error, or since nobody listens. */
   isClosed(): boolean
+  /** Settles when the descriptor is closed. */
+  readonly closed: Promise<void>
 }
 
 export const bufferBytes = 64 * 1024
@@ -22,16 +30,22 @@ export const bufferBytes = 64 * 1024
 const pipeMaxBytes = 1024 * 1024
 
 /**
- * Reads what is in a pipe, without an event loop in between, as long as somebody takes it. True: nobody holds the
- * write end any more.
+ * Reads what is in a pipe, without an event loop in between, as long as somebody takes it; `ahead` gives what was
+ * read of it already. True: nobody holds the write end any more.
  */
-export async function readRest(fd: number, buffer: Uint8Array, take: TakeBytes): Promise<boolean> {
+export async function readRest(
+  fd: number,
+  buffer: Uint8Array,
+  take: TakeBytes,
+  ahead?: DescriptorWatch['ahead'],
+): Promise<boolean> {
   for (let taken = 0; taken < pipeMaxBytes;) {
-    const count = readNow(fd, buffer)
+    const early = ahead ? await ahead() : null
+    const count = early === null ? readNow(fd, buffer) : early.length
     if (count === 'empty') return false
     if (count === 0) return true
     taken += count
-    const answer = take(buffer.subarray(0, count))
+    const answer = take(early ?? buffer.subarray(0, count))
     if ((typeof answer === 'object' ? await answer : answer) === 'closed') return false
   }
   return false
@@ -46,6 +60,28 @@ export function readPipe(
   take: TakeBytes,
   buffer = new Uint8Array(bufferBytes),
 ): PipeReader {
+  const watch = (give: Give, onClose: () => void) => watchDescriptor(fd, buffer, give, onClose)
+  return readWatched({ fd, take, buffer, watch })
+}
+
+interface WatchedSource {
+  /** Non-blocking. */
+  fd: number
+  take: TakeBytes
+  /** In which bytes may stand that are given on. */
+  buffer: Uint8Array
+  /** Begins to watch the descriptor, which the watch closes. */
+  watch: (
+    give: Give,
+    onClose: () => void,
+  ) => Pick<DescriptorWatch, 'pause' | 'resume' | 'ahead' | 'close'> & Partial<DescriptorWatch>
+  /** Is called before the number of the descriptor can be another file's. */
+  onClose?: () => void
+}
+
+/** Reads a descriptor while it is watched. */
+export function readWatched({ fd, take, buffer, ...source }: WatchedSource): PipeReader {
+  const { promise: whenClosed, resolve: tellClosed } = createDeferred()
   let pending: Promise<unknown> | null = null
   let dropping = false
   let closed = false
@@ -68,45 +104,45 @@ export function readPipe(
     return false
   }
 
-  const watcher = watchDescriptor(fd, buffer, give, onClose)
+  const watch = source.watch(give, () => {
+    end()
+    tellClosed()
+  })
 
-  /** From here on its number may be another file's. */
-  function onClose(): void {
+  function end(): void {
+    if (closed) return
     closed = true
     ended = true
+    source.onClose?.()
   }
 
   function close(): void {
     if (closed) return
-    onClose()
-    watcher.close()
+    end()
+    watch.close()
   }
 
   return {
     async drain() {
       ended = true
-      watcher.pause()
+      watch.pause()
       while (pending) await pending
       const offer: TakeBytes = async (bytes) => {
         const answer = await take(bytes)
         if (answer === 'closed') close()
-        return answer
+        return closed ? 'closed' : answer
       }
-      while (!closed) {
-        const early = await watcher.ahead?.()
-        if (!early) break
-        await offer(early)
-      }
-      return closed ? false : readRest(fd, buffer, offer)
+      return closed ? false : readRest(fd, buffer, offer, watch.ahead)
     },
     leave() {
       if (closed) return
       dropping = true
       ended = false
-      watcher.unref()
-      watcher.resume()
+      watch.unref?.()
+      watch.resume()
     },
     close,
     isClosed: () => closed,
+    closed: whenClosed,
   }
 }

@@ -1,11 +1,10 @@
 import { closeSync, fstatSync } from 'node:fs'
-import { createDeferred } from '../../protocol/deferred.ts'
-import { readNow, watchTerminal } from '../../system/descriptor-watch.ts'
-import type { TakeBytes } from '../pipe/pipe-reader.ts'
+import { watchTerminal } from '../../system/descriptor-watch.ts'
+import { createPipeInput } from '../pipe/pipe-input.ts'
+import { bufferBytes, readWatched, type TakeBytes } from '../pipe/pipe-reader.ts'
 import type { InputKind } from '../../protocol/result/result.ts'
 import type { FileIdentity } from '../../system/process/process-table.ts'
 import type { PtyParts, PtyProcess } from './start.ts'
-import { createTerminalInput } from './terminal-input.ts'
 import { createTerminalWatch } from './waiting-for-input.ts'
 
 /** The terminal of a program that runs. */
@@ -26,9 +25,6 @@ export interface AttachedTerminal {
   close(): Promise<void>
 }
 
-/** What a background job that writes on and on may add at the end of the program. */
-const backlogMaxBytes = 1024 * 1024
-
 /**
  * Reads and writes a terminal, and takes ownership of both of its sides. `take`: a returned promise pauses
  * reading, `closed` closes the terminal. The slave stays open until `close`: while somebody holds the other
@@ -39,82 +35,36 @@ export function attachTerminal(
   { calls, uninherited }: Pick<PtyParts, 'calls' | 'uninherited'>,
   take: TakeBytes,
 ): AttachedTerminal {
-  const { promise: closedStream, resolve: tellClosed } = createDeferred()
-  const input = createTerminalInput(master)
+  const input = createPipeInput(master, () => undefined)
   let files: FileIdentity[] = [fstatSync(slave)]
-  let pending: Promise<void> | null = null
-  let closed = false
-  let draining = false
-
   // The other side is held open, so that no end comes by itself; whatever comes is the end.
-  const stream = watchTerminal(
-    master,
-    (bytes, resume) => {
-      const goesOn = deliver(bytes, resume)
-      // A program that writes may have read.
-      if (!closed) input.flush()
-      return goesOn
+  const reader = readWatched({
+    fd: master,
+    take,
+    buffer: new Uint8Array(bufferBytes),
+    watch: (give, onClose) => watchTerminal(master, give, onClose),
+    onClose() {
+      input.close()
+      uninherited.delete(master)
     },
-    () => {
-      hangUp()
-      tellClosed()
-    },
-  )
-
-  /** Gives bytes on; false means wait. */
-  function deliver(bytes: Uint8Array, resume: () => void): boolean {
-    if (closed) return false
-    const answer = take(bytes)
-    if (answer === 'closed') {
-      hangUp()
-      return false
-    }
-    if (answer === undefined) return true
-    pending = answer.then((settled) => {
-      pending = null
-      if (settled === 'closed') hangUp()
-      else if (!closed && !draining) resume()
-    })
-    return false
-  }
-
-  function hangUp(): void {
-    if (closed) return
-    closed = true
-    input.close()
-    uninherited.delete(master)
-    stream.close()
-  }
-
-  /** A read that finds nothing has had the kernel hand over all that was written (n_tty_read). */
-  async function drain(): Promise<void> {
-    input.close()
-    draining = true
-    stream.pause()
-    const buffer = new Uint8Array(64 * 1024)
-    for (let taken = 0; taken < backlogMaxBytes;) {
-      while (pending) await pending
-      if (closed) return
-      const early = (await stream.ahead?.()) ?? null
-      const count = early === null ? readNow(master, buffer) : early.length
-      if (count === 'empty' || count === 0) return
-      taken += count
-      deliver(early ?? buffer.subarray(0, count), () => undefined)
-    }
-    while (pending) await pending
-  }
+  })
 
   return {
-    type: (text) => input.type(text),
+    // A terminal that is closed takes what is typed and drops it.
+    type: (text) => input.write(text).catch(() => undefined),
     resize(columns, rows) {
-      if (!closed) calls.resize(master, columns, rows)
+      if (!reader.isClosed()) calls.resize(master, columns, rows)
     },
     look: createTerminalWatch(pid, path),
     files: () => files,
-    drain,
+    async drain() {
+      input.close()
+      // A read that finds nothing has had the kernel hand over all that was written (n_tty_read).
+      await reader.drain()
+    },
     async close() {
-      hangUp()
-      await closedStream
+      reader.close()
+      await reader.closed
       // Its number may be another's from here on.
       files = []
       closeSync(slave)

@@ -3,6 +3,7 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { messageOf } from '../../protocol/errors.ts'
 import { StartError } from '../../protocol/ports.ts'
+import { type Declared, openLibc } from '../../system/libc.ts'
 import { bun, findSea, isDeno, isSingleExecutable, ownPlace } from '../../system/runtime.ts'
 import { makeFilledFolder, removeTemporaryFolder } from '../../system/temporary-folder.ts'
 
@@ -22,8 +23,8 @@ const platformPackage = `@lydell/node-pty-${process.platform}-${process.arch}`
  */
 export function loadTerminalCalls(): TerminalCalls {
   try {
-    const libc = process.platform === 'linux' ? openLibc() : null
-    if (libc !== null) return composeLibcCalls(libc)
+    const libc = process.platform === 'linux' ? openLibc(declared) : null
+    if (libc !== null) return composeLibcCalls(libc.calls)
     // Deno's own calls refuse descriptors that Deno did not open (EBADF).
     if (isDeno) throw new Error('Deno has terminals on Linux only')
     return loadAddon()
@@ -68,49 +69,23 @@ function extractAddon(addon: Uint8Array): TerminalCalls {
 }
 
 /** What is called of the C library. */
-interface Libc {
+interface Calls {
   unlockpt(fd: number): number
   ptsname_r(fd: number, name: Uint8Array, length: number): number
   ioctl(fd: number, request: number, size: Uint16Array): number
 }
 
-const composeParameters = (pointer: string) =>
-  Object.entries({
-    unlockpt: ['i32'],
-    ptsname_r: ['i32', pointer, 'usize'],
-    ioctl: ['i32', 'u64', pointer],
-  })
-
-/** The part of a runtime's foreign function interface that is used here. */
-interface Foreign {
-  dlopen(library: string, symbols: Record<string, unknown>): { symbols: Libc }
-}
-
-/** Under the name of glibc's library, to which musl answers too. Null: this runtime cannot call it. */
-function openLibc(): Libc | null {
-  const library = 'libc.so.6'
-  if (bun !== null) {
-    const declared = composeParameters('ptr').map(([name, args]) => [
-      name,
-      { args, returns: 'i32' },
-    ])
-    const foreign = process.getBuiltinModule('bun:ffi') as Foreign
-    return foreign.dlopen(library, Object.fromEntries(declared)).symbols
-  }
-  if (!isDeno) return null
-  const declared = composeParameters('buffer').map(([name, parameters]) => [
-    name,
-    { parameters, result: 'i32' },
-  ])
-  const { Deno: foreign } = globalThis as unknown as { Deno: Foreign }
-  return foreign.dlopen(library, Object.fromEntries(declared)).symbols
+const declared: Declared<Calls> = {
+  unlockpt: ['i32', 'i32'],
+  ptsname_r: ['i32', 'i32', 'buffer', 'usize'],
+  ioctl: ['i32', 'i32', 'u64', 'buffer'],
 }
 
 /** TIOCSWINSZ of ioctl_tty(2), the same on x64 and arm64. */
 const setWindowSize = 0x5414
 
 /** What the addon does, by the C library of a Linux system. */
-function composeLibcCalls(libc: Libc): TerminalCalls {
+function composeLibcCalls(libc: Calls): TerminalCalls {
   function resize(fd: number, columns: number, rows: number): void {
     const size = Uint16Array.of(rows, columns, 0, 0)
     if (libc.ioctl(fd, setWindowSize, size) !== 0) throw new Error('its size cannot be set')

@@ -4,7 +4,8 @@ import { constants } from 'node:os'
 import { basename } from 'node:path'
 import { isTerminal } from '../descriptors.ts'
 import { findProgram, lookAtLink, lookIntoFile, systemPath } from '../look.ts'
-import { bun, isDeno } from '../runtime.ts'
+import { type Declared, type Libc, openLibc } from '../libc.ts'
+import { isDeno } from '../runtime.ts'
 
 /*
  * This process becomes another program (execve(2)): its number, signals, terminal, descriptors and directory are
@@ -30,8 +31,8 @@ export interface Program {
 export async function becomeProgram(program: Program): Promise<number> {
   const fileLimit = findFileLimit()
   const given = listGiven()
-  if (bun !== null) return execute(openBunLibc(), program, { fileLimit, given })
-  if (isDeno) return execute(openDenoLibc(), program, { fileLimit, given })
+  const libc = openLibc<Calls>(calls)
+  if (libc !== null) return execute(libc, program, { fileLimit, given })
   const wrapped = wrapForNode(program, fileLimit)
   const { execve } = process as { execve?: Execve }
   if (execve === undefined || given.length > 0) return runAsChild(wrapped, given)
@@ -121,19 +122,21 @@ function readFileLimits(pid: number | 'self'): { soft: number; hard: number } | 
   return soft === undefined ? null : { soft: Number(soft), hard: Number(hard) }
 }
 
-/** What is called of the C library. `address`: where the bytes stand in memory. */
-interface Libc {
+/** What is called of the C library. */
+interface Calls {
   execve(file: Uint8Array, words: Uint8Array, environment: Uint8Array): number
   signal(number: number, action: null): unknown
   setrlimit(resource: number, limits: Uint8Array): number
   fcntl(fd: number, command: number, flags: number): number
-  errno(): number
-  address(bytes: Uint8Array): number | bigint
 }
 
-const { platform } = process
-const library = platform === 'darwin' ? 'libSystem.B.dylib' : 'libc.so.6'
-const errnoCall = platform === 'darwin' ? '__error' : '__errno_location'
+const calls: Declared<Calls> = {
+  execve: ['i32', 'buffer', 'buffer', 'buffer'],
+  signal: ['pointer', 'i32', 'pointer'],
+  setrlimit: ['i32', 'i32', 'buffer'],
+  fcntl: ['i32', 'i32', 'i32', 'i32'],
+}
+
 /** RLIMIT_NOFILE. */
 const openFiles = 7
 /** F_SETFD. */
@@ -141,24 +144,24 @@ const setFlags = 2
 
 /** Gives nothing: it throws, or there is nobody any more. */
 function execute(
-  libc: Libc,
+  libc: Libc<Calls>,
   program: Program,
   { fileLimit, given }: { fileLimit: number | null; given: readonly number[] },
 ): never {
   // A runtime marks them close-on-exec.
-  for (const fd of given) libc.fcntl(fd, setFlags, 0)
-  for (const signal of ownSignals) libc.signal(constants.signals[signal], null)
+  for (const fd of given) libc.calls.fcntl(fd, setFlags, 0)
+  for (const signal of ownSignals) libc.calls.signal(constants.signals[signal], null)
   if (fileLimit !== null) {
     const hard = readFileLimits('self')?.hard ?? fileLimit
     const limits = BigUint64Array.of(BigInt(fileLimit), BigInt(hard))
-    libc.setrlimit(openFiles, new Uint8Array(limits.buffer))
+    libc.calls.setrlimit(openFiles, new Uint8Array(limits.buffer))
   }
   const env = listBytes(
     libc,
     [...program.env].map(([name, value]) => `${name}=${value}`),
   )
   const attempt = (file: string, words: readonly string[]): number => {
-    libc.execve(terminate(file), listBytes(libc, words), env)
+    libc.calls.execve(terminate(file), listBytes(libc, words), env)
     return libc.errno()
   }
   let errno = attempt(program.file, [program.argv0, ...program.args])
@@ -176,7 +179,7 @@ function terminate(text: string): Uint8Array {
 }
 
 /** An array of texts as C wants it: their addresses and 0, with the texts themselves behind it. */
-function listBytes(libc: Libc, texts: readonly string[]): Uint8Array {
+function listBytes(libc: Libc<Calls>, texts: readonly string[]): Uint8Array {
   const all = texts.map(terminate)
   let offset = 8 * (all.length + 1)
   const memory = new Uint8Array(
@@ -190,58 +193,6 @@ function listBytes(libc: Libc, texts: readonly string[]): Uint8Array {
     offset += bytes.length
   }
   return memory
-}
-
-type Calls = Omit<Libc, 'errno' | 'address'> & Record<typeof errnoCall, () => unknown>
-
-interface BunForeign {
-  dlopen(
-    library: string,
-    calls: Record<string, { args: string[]; returns: string }>,
-  ): { symbols: Calls }
-  ptr(bytes: Uint8Array): number
-  read: { i32(address: unknown, offset: number): number }
-}
-
-function openBunLibc(): Libc {
-  const foreign = process.getBuiltinModule('bun:ffi') as BunForeign
-  const { symbols } = foreign.dlopen(library, {
-    execve: { args: ['ptr', 'ptr', 'ptr'], returns: 'i32' },
-    signal: { args: ['i32', 'ptr'], returns: 'ptr' },
-    setrlimit: { args: ['i32', 'ptr'], returns: 'i32' },
-    fcntl: { args: ['i32', 'i32', 'i32'], returns: 'i32' },
-    [errnoCall]: { args: [], returns: 'ptr' },
-  })
-  return {
-    ...symbols,
-    errno: () => foreign.read.i32(symbols[errnoCall](), 0),
-    address: (bytes) => foreign.ptr(bytes),
-  }
-}
-
-interface DenoForeign {
-  dlopen(
-    library: string,
-    calls: Record<string, { parameters: string[]; result: string }>,
-  ): { symbols: Calls }
-  UnsafePointer: { of(bytes: Uint8Array): unknown; value(pointer: unknown): bigint }
-  UnsafePointerView: new (pointer: unknown) => { getInt32(): number }
-}
-
-function openDenoLibc(): Libc {
-  const deno = (globalThis as unknown as { Deno: DenoForeign }).Deno
-  const { symbols } = deno.dlopen(library, {
-    execve: { parameters: ['buffer', 'buffer', 'buffer'], result: 'i32' },
-    signal: { parameters: ['i32', 'pointer'], result: 'pointer' },
-    setrlimit: { parameters: ['i32', 'buffer'], result: 'i32' },
-    fcntl: { parameters: ['i32', 'i32', 'i32'], result: 'i32' },
-    [errnoCall]: { parameters: [], result: 'pointer' },
-  })
-  return {
-    ...symbols,
-    errno: () => new deno.UnsafePointerView(symbols[errnoCall]()).getInt32(),
-    address: (bytes) => deno.UnsafePointer.value(deno.UnsafePointer.of(bytes)),
-  }
 }
 
 /** A shell uses no higher numbers either. */
