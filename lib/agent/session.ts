@@ -161,9 +161,7 @@ export class AgentSession {
       throw new MisuseError('busy', 'The model is at work; steer it, or cancel it first')
     }
     const stop = (this.#working = new AbortController())
-    const onAbort = () => stop.abort()
-    if (signal?.aborted) stop.abort()
-    signal?.addEventListener('abort', onAbort, { once: true })
+    const either = signal ? AbortSignal.any([stop.signal, signal]) : stop.signal
     const { timeoutMs } = this.#settings.limits
     const deadline =
       timeoutMs === null ? undefined : setTimeout(() => stop.abort(timedOut), timeoutMs)
@@ -171,7 +169,7 @@ export class AgentSession {
     const { conversation } = this
     try {
       this.#hears = true
-      const end = await this.#work(text, schema, stop.signal)
+      const end = await this.#work(text, schema, either)
       this.#hears = false
       const lost = conversation.takeNotice()
       if (lost !== null) await this.#tell({ type: 'notice', message: lost })
@@ -194,7 +192,6 @@ export class AgentSession {
       return result
     } finally {
       clearTimeout(deadline)
-      signal?.removeEventListener('abort', onAbort)
       this.#hears = false
       this.#working = null
       this.queued.length = 0

@@ -60,7 +60,7 @@ export function createTalk(parts: TalkParts): Talk {
 
   /** A conversation works where the person was when it began. */
   async function open(resume: string | null = null): Promise<AgentSession> {
-    const opened = (await agent.open()).open({ resume }, { cwd: state.cwd, approve, commands })
+    const opened = (await agent.open()).open({ resume, cwd: state.cwd, approve, commands })
     if (state.model !== null) opened.setModel(state.model)
     return (session = opened)
   }

@@ -39,9 +39,15 @@ export interface StoreOptions {
   redact: (text: string) => string
 }
 
-/** The conversations of a user, as files in one folder. */
-export type ConversationStore = ReturnType<typeof createConversationStore>
+/** The conversation to open; if nothing is given, a new one. */
+export interface WantedConversation {
+  /** Its id. */
+  resume?: string | null
+  /** Asks for the newest conversation of the directory. */
+  continue?: boolean
+}
 
+/** The conversations of a user, as files in one folder. */
 export function createConversationStore(options: StoreOptions) {
   const { folder } = options
 
@@ -81,23 +87,22 @@ export function createConversationStore(options: StoreOptions) {
     return found.sort((one, other) => (one.updatedAt < other.updatedAt ? 1 : -1))
   }
 
+  function findNewest(cwd: string): string {
+    const newest = list().find((info) => info.cwd === cwd)
+    if (newest) return newest.id
+    throw new MisuseError('not_found', `There is no conversation to go on with in ${cwd}`)
+  }
+
   return {
     list,
     /** Every entry that can be read. Throws `MisuseError` if there is none of this id. */
     read: (id: string): Entry[] => readEntries(readText(id)),
-    /** A new one; its file comes with the first message. */
-    create(cwd: string): Conversation {
+    /** Throws `MisuseError` if there is no such conversation. The file of a new one comes with its first message. */
+    open({ resume, continue: goesOn = false }: WantedConversation, cwd: string): Conversation {
+      const known = resume ?? (goesOn ? findNewest(cwd) : null)
+      if (known !== null) return new Conversation(known, options, readText(known), null)
       const id = createId('conv')
       return new Conversation(id, options, '', { type: 'conversation', id, at: now(), cwd })
-    },
-    /** Throws `MisuseError` if there is none of this id. */
-    open: (id: string) => new Conversation(id, options, readText(id), null),
-    /** The newest one of that directory, or null. */
-    newest: (cwd: string): string | null => list().find((info) => info.cwd === cwd)?.id ?? null,
-    /** False: there was none. */
-    remove(id: string): boolean {
-      const path = pathOf(id)
-      return ifThere(() => rmSync(path)) !== null
     },
   }
 }

@@ -145,7 +145,7 @@ function openSession(
 ) {
   /** Calls under way; `toldAtMs` is when their output was told last, on the monotonic clock. */
   const calls = new Map<string, { command: string; output: string; toldAtMs: number }>()
-  const session = agent.open({ resume }, { cwd, approve })
+  const session = agent.open({ resume, cwd, approve })
   const { id } = session.conversation
   const { workspace } = session
   let running: AbortController | null = null

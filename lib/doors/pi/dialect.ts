@@ -162,7 +162,7 @@ export function createPiDialect(
   async function beginPrompt(text: string): Promise<void> {
     const opened = await agent.open()
     const own = conversation
-    const session = (own.session ??= opened.open({}, { commands: own.commands }))
+    const session = (own.session ??= opened.open({ commands: own.commands }))
     if (model !== null) session.setModel(model)
     await opened.checkModel(session.model)
     const write = createEventWriter((message) => addMessage(own, message))

@@ -32,9 +32,10 @@ export async function createPrompter(
   const settings = context.agentSettings()
   const schema =
     model.outputSchema === null ? null : await openOutputSchema(model.outputSchema, settings.cwd)
-  const session = createAgent(executor, settings).open(model, {
+  const session = createAgent(executor, settings).open({
+    ...model,
     approve: createApprove(options, streams),
-    ...(commands && { commands }),
+    commands,
   })
   const page = choosePage(options, schema, streams)
   const keep = (input: string) => keepLarge(input, executor, session.conversation.id)

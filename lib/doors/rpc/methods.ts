@@ -230,9 +230,8 @@ export function createPrompts({ artifacts }: Executor, agent: Lazy<Agent>, appro
       const loaded = await agent.open()
       const found = sessions.get(conversation)
       if (found) return found
-      const isOwn = conversation === undefined
-      const resume = conversation ?? null
-      const session = loaded.open({ resume }, { approve, ...(isOwn && { commands: ownCommands }) })
+      const commands = conversation === undefined ? ownCommands : null
+      const session = loaded.open({ resume: conversation ?? null, approve, commands })
       sessions.set(conversation, session)
       sessions.set(session.conversation.id, session)
       return session

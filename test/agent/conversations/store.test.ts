@@ -38,17 +38,15 @@ test(
   'what was said comes back as it was, readable by nobody else',
   withFolder((folder) => {
     const store = createConversationStore({ folder, redact })
-    const conversation = store.create('/somewhere')
+    const conversation = store.open({}, '/somewhere')
     const { id } = conversation
     for (const message of said) conversation.add(structuredClone(message))
-    assert.equal(store.open(id).messages, said)
+    assert.equal(store.open({ resume: id }, '/').messages, said)
     assert.is(statSync(join(folder, `${id}.jsonl`)).mode & 0o777, 0o600)
     const [info] = store.list()
     assert.equal([info?.id, info?.title, info?.cwd], [id, 'which files?', '/somewhere'])
-    assert.is(store.newest('/somewhere'), id)
-    assert.is(store.newest('/elsewhere'), null)
-    assert.ok(store.remove(id))
-    assert.not.ok(store.remove(id))
+    assert.is(store.open({ continue: true }, '/somewhere').id, id)
+    assert.throws(() => store.open({ continue: true }, '/elsewhere'), /no conversation to go on/)
   }),
 )
 
@@ -56,20 +54,23 @@ test(
   'a file that was cut anywhere can be gone on with, and every call has its reply',
   withFolder((folder) => {
     const store = createConversationStore({ folder, redact })
-    const conversation = store.create('/')
+    const conversation = store.open({}, '/')
     for (const message of said) conversation.add(structuredClone(message))
     const path = join(folder, `${conversation.id}.jsonl`)
     const whole = readFileSync(path)
     for (let length = 0; length <= whole.length; length += 7) {
       writeFileSync(path, whole.subarray(0, length))
-      const opened = store.open(conversation.id)
+      const opened = store.open({ resume: conversation.id }, '/')
       const calls = opened.messages.filter(
         (message) =>
           message.role === 'assistant' && message.parts.some(({ type }) => type === 'tool_call'),
       )
       assert.is(opened.messages.filter(({ role }) => role === 'tool').length, calls.length)
       opened.add({ role: 'user', text: 'go on' })
-      assert.equal(store.open(conversation.id).messages.at(-1), { role: 'user', text: 'go on' })
+      assert.equal(store.open({ resume: conversation.id }, '/').messages.at(-1), {
+        role: 'user',
+        text: 'go on',
+      })
     }
   }),
 )
@@ -78,10 +79,10 @@ test(
   'a question without an answer is taken back, and no key is written',
   withFolder((folder) => {
     const store = createConversationStore({ folder, redact })
-    const conversation = store.create('/')
+    const conversation = store.open({}, '/')
     conversation.add({ role: 'user', text: 'my key is sk-secret' })
     conversation.withdraw('failed with sk-secret')
-    assert.equal(store.open(conversation.id).messages, [])
+    assert.equal(store.open({ resume: conversation.id }, '/').messages, [])
     assert.not.match(readFileSync(join(folder, `${conversation.id}.jsonl`), 'utf8'), 'sk-secret')
   }),
 )
@@ -91,7 +92,7 @@ test(
   withFolder((folder) => {
     const store = createConversationStore({ folder, redact })
     for (const id of ['../../etc/passwd', '', 'conv_', 'conv_aaaaaaaaaaaaaaaaaaaa']) {
-      assert.throws(() => store.open(id), /There is no conversation/)
+      assert.throws(() => store.open({ resume: id }, '/'), /There is no conversation/)
     }
   }),
 )
@@ -101,7 +102,10 @@ test(
   withFolder((folder) => {
     const blocked = join(folder, 'file')
     writeFileSync(blocked, '')
-    const conversation = createConversationStore({ folder: join(blocked, 'x'), redact }).create('/')
+    const conversation = createConversationStore({ folder: join(blocked, 'x'), redact }).open(
+      {},
+      '/',
+    )
     conversation.add({ role: 'user', text: 'lost' })
     assert.match(conversation.takeNotice() ?? '', 'cannot be kept')
     assert.is(conversation.takeNotice(), null)
@@ -113,7 +117,7 @@ test(
   'an export holds questions, calls, results and answers, as Markdown and as JSON',
   withFolder((folder) => {
     const store = createConversationStore({ folder, redact })
-    const conversation = store.create('/')
+    const conversation = store.open({}, '/')
     const { id } = conversation
     for (const message of said) conversation.add(structuredClone(message))
     const markdown = exportMarkdown(store.read(id))
