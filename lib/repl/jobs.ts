@@ -19,10 +19,10 @@ export function nameJobs(jobs: readonly NumberedJob[]): string[] {
 /** Jobs of this nacre by number; those of others by their ids. */
 export async function listJobs(_: string, context: LineContext): Promise<void> {
   const { executor, runner, print, style } = context
-  const own = runner.jobs().map(({ number, command, startedMs, result }) => {
+  const own = runner.jobs().map(({ number, result, shown: { wanted, startedMs } }) => {
     const time = formatDuration(Math.round((nowMs() - startedMs) / 1000) * 1000)
     const state = result ? renderEnd(result, style) : `${style.green('running')} · ${time}`
-    return `%${number}  ${state}  ${oneLine(command)}`
+    return `%${number}  ${state}  ${oneLine(wanted.command)}`
   })
   const known = new Set(runner.jobs().map(({ run }) => run.id))
   const others = (await executor.jobs.list())

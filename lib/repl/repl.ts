@@ -170,8 +170,8 @@ function createStatusBar(
 function nameJobs(running: readonly NumberedJob[]): string {
   if (running.length > namedJobs) return `${running.length} jobs`
   return running
-    .map(({ number, startedMs }) => {
-      const seconds = Math.floor((nowMs() - startedMs) / 1000)
+    .map(({ number, shown }) => {
+      const seconds = Math.floor((nowMs() - shown.startedMs) / 1000)
       return `%${number} ${formatDuration(Math.max(1, seconds) * 1000)}`
     })
     .join(' ')

@@ -5,13 +5,7 @@ import type { RequestInput, SandboxMode } from '../protocol/request/request.ts'
 import type { Result } from '../protocol/result/result.ts'
 import type { TerminalSession } from '../protocol/ports.ts'
 import { nowMs } from '../system/clock.ts'
-import {
-  describeFaults,
-  joinWrapped,
-  renderClose,
-  renderEnd,
-  renderMissing,
-} from './screen/block.ts'
+import { describeFaults, joinWrapped, printBlock, renderEnd } from './screen/block.ts'
 import type { Display } from './screen/display.ts'
 import type { ShownCommand, Wanted } from './shown-command.ts'
 import type { Style } from './screen/text.ts'
@@ -48,11 +42,9 @@ export interface RunnerParts {
 export interface NumberedJob {
   number: number
   run: Run
-  command: string
-  startedMs: number
+  shown: ShownCommand
   /** Set when it has ended. */
   result: Result | null
-  readonly shown: ShownCommand
 }
 
 export interface CommandRunner {
@@ -105,9 +97,7 @@ export function createCommandRunner(display: Display, parts: RunnerParts): Comma
     // Whoever empties the screen wants to see nothing on it.
     const wantsNothing = shown.emulator.wasCleared && tail.lines.length === 0
     if (!wantsNothing || result.exitCode !== 0) {
-      display.print(renderMissing(result, style, tail))
-      display.printWhole(joinWrapped(tail))
-      display.print(renderClose(result, style, asked))
+      printBlock(display, result, style, { tail, asked })
     }
     shown.emulator.close()
     notify(shown.wanted.command, result)
@@ -123,14 +113,7 @@ export function createCommandRunner(display: Display, parts: RunnerParts): Comma
 
   function leaveRunning(shown: ShownCommand, run: Run): void {
     run.detach()
-    const job: NumberedJob = {
-      number: jobs.length + 1,
-      run,
-      command: shown.wanted.command,
-      startedMs: shown.startedMs,
-      result: null,
-      shown,
-    }
+    const job: NumberedJob = { number: jobs.length + 1, run, shown, result: null }
     jobs.push(job)
     const id = `%${job.number}`
     display.printWhole(joinWrapped(shown.emulator.tail(Math.max(1, Math.floor(display.rows / 4)))))
@@ -138,22 +121,23 @@ export function createCommandRunner(display: Display, parts: RunnerParts): Comma
       style.yellow(`[${id}] goes on in the background`) +
         style.dim(` · /view -f ${id} follows · /attach ${id} shows it · /kill ${id} stops it`),
     ])
-    void run.ended.then((result) => endJob(job, shown, result))
+    void run.ended.then((result) => endJob(job, result))
   }
 
   /** What ends while somebody does something else is told between two lines. */
-  async function endJob(job: NumberedJob, shown: ShownCommand, result: Result): Promise<void> {
+  async function endJob(job: NumberedJob, result: Result): Promise<void> {
+    const { number, shown } = job
     await shown.emulator.settle()
     job.result = result
     if (shown.isShown) return
     shown.emulator.close()
     parts.onEnded(result, shown.wanted.injected)
-    const [command = ''] = job.command.split('\n')
+    const [command = ''] = shown.wanted.command.split('\n')
     display.print([
-      `${style.dim(`[%${job.number}]`)} ${command}  ${renderEnd(result, style)}`,
+      `${style.dim(`[%${number}]`)} ${command}  ${renderEnd(result, style)}`,
       ...describeFaults(result, false).map(style.yellow),
     ])
-    notify(job.command, result)
+    notify(shown.wanted.command, result)
   }
 
   return {
@@ -185,17 +169,12 @@ export function createCommandRunner(display: Display, parts: RunnerParts): Comma
       else if (run) leaveRunning(shown, run)
       return result
     },
-    async attach(job) {
-      const { shown } = job
-      printHeadline(job.command)
-      const result = await shown.show(Promise.resolve(job.run), () => undefined)
-      if (!result) {
-        display.print([
-          style.yellow(`[%${job.number}] goes on after ${formatDuration(nowMs() - job.startedMs)}`),
-        ])
-        return
-      }
-      await finish(shown, result)
+    async attach({ number, run, shown }) {
+      printHeadline(shown.wanted.command)
+      const result = await shown.show(Promise.resolve(run), () => undefined)
+      if (result) return finish(shown, result)
+      const time = formatDuration(nowMs() - shown.startedMs)
+      display.print([style.yellow(`[%${number}] goes on after ${time}`)])
     },
   }
 }

@@ -6,7 +6,7 @@ import { parsePrompt } from '../protocol/prompt.ts'
 import type { Result } from '../protocol/result/result.ts'
 import { fromWire } from '../protocol/wire.ts'
 import type { ReplState } from './run-command.ts'
-import { joinWrapped, renderClose, renderMissing } from './screen/block.ts'
+import { printBlock } from './screen/block.ts'
 import { createEmulator, type Emulator } from './screen/emulator.ts'
 import { nowMs } from '../system/clock.ts'
 import { fit, type Style } from './screen/text.ts'
@@ -79,9 +79,7 @@ export function createTurnView(parts: TurnViewParts): TurnView {
       return display.print([(event.reply.isError ? style.red : style.dim)(last)])
     }
     parts.onEnded(result)
-    display.print(renderMissing(result, style, tail))
-    display.printWhole(joinWrapped(tail))
-    display.print(renderClose(result, style, false))
+    printBlock(display, result, style, { tail, asked: false })
   }
 
   function printSaid(): void {

@@ -2,18 +2,31 @@ import { stripVTControlCharacters } from 'node:util'
 import type { Result } from '../../protocol/result/result.ts'
 import { describeTrouble, formatDuration } from '../../render/messages.ts'
 import { countOf, formatBytes, type Style } from './text.ts'
+import type { Display } from './display.ts'
 import type { Tail } from './emulator.ts'
 import { splitLines } from '../../protocol/words.ts'
 
-/** Above the last lines of a finished run: how many are missing there. */
-export function renderMissing(result: Result, style: Style, shown: Tail): string[] {
+/** Prints the last lines of a finished run with what stands around them. `asked`: the person knows why it did not run. */
+export function printBlock(
+  display: Pick<Display, 'print' | 'printWhole'>,
+  result: Result,
+  style: Style,
+  { tail, asked }: { tail: Tail; asked: boolean },
+): void {
+  display.print(renderMissing(result, style, tail))
+  display.printWhole(joinWrapped(tail))
+  display.print(renderClose(result, style, asked))
+}
+
+/** Above the last lines: how many are missing there. */
+function renderMissing(result: Result, style: Style, shown: Tail): string[] {
   const total = result.truncation?.totalLines ?? outputLines(result).length
   const hidden = total - shown.count
   return hidden > 0 ? [style.dim(`… ${countOf(hidden, 'earlier line')} · v shows all`)] : []
 }
 
-/** Below them: what went wrong, where all of it is kept, how it ended. `asked`: the person knows why. */
-export function renderClose(result: Result, style: Style, asked: boolean): string[] {
+/** Below them: what went wrong, where all of it is kept, how it ended. */
+function renderClose(result: Result, style: Style, asked: boolean): string[] {
   const { artifact } = result
   const kept =
     artifact && result.truncation
