@@ -1,10 +1,10 @@
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { MisuseError } from '../protocol/errors.ts'
 import { StartError } from '../protocol/ports.ts'
 import { parsePrompt } from '../protocol/prompt.ts'
 import { quoteWord } from '../protocol/words.ts'
-import { makeFilledFolder } from '../system/temporary-folder.ts'
+import { makeTemporaryFolder, removeTemporaryFolder } from '../system/temporary-folder.ts'
 import type { LineContext, LineReader } from './context.ts'
 import { highlight, isUnfinished } from './line/command-text.ts'
 import { createCompletion } from './line/completion.ts'
@@ -215,7 +215,7 @@ async function mayQuit({ runner, display, style, session }: LineContext): Promis
     () => [],
   )
   const names = [
-    ...running.map(({ number, command }) => `  %${number} ${oneLine(command)}`),
+    ...running.map(({ number, shown }) => `  %${number} ${oneLine(shown.wanted.command)}`),
     ...ofShell
       .filter((job) => !running.some(({ run }) => run.id === job.run))
       .map(({ command }) => `  ${oneLine(command)}`),
@@ -241,7 +241,7 @@ async function choose(reader: LineReader, context: LineContext): Promise<void> {
 /** The line in the person's editor, which runs in the person's shell. */
 async function editLine(reader: LineReader, { environment, runner }: LineContext): Promise<void> {
   const fileIn = (folder: string) => join(folder, 'line.sh')
-  const folder = makeFilledFolder('line', (made) =>
+  const folder = makeTemporaryFolder('line', (made) =>
     writeFileSync(fileIn(made), `${reader.text()}\n`, { mode: 0o600 }),
   )
   const file = fileIn(folder)
@@ -251,6 +251,6 @@ async function editLine(reader: LineReader, { environment, runner }: LineContext
     await runner.run({ command, injected: false, shownAs: `${editor} …` })
     reader.setText(readFileSync(file, 'utf8').replace(/\n+$/, ''))
   } finally {
-    rmSync(folder, { recursive: true, force: true })
+    removeTemporaryFolder(folder)
   }
 }

@@ -117,10 +117,7 @@ export function createPrepareLaunch(options: LaunchOptions): PrepareLaunch {
           ? { ...start, ...shell, args: use.args(use.share) }
           : define({ ...start, ...composeShell(shell, request) }, request)
     const takesPrefix = prefix.length > 0 && originPolicies[request.origin].takesPrefix
-    const prefixed = takesPrefix
-      ? addPrefix(launch, prefix, (program) => findProgram(program, PATH))
-      : launch
-    return confine(prefixed, request, use)
+    return confine(takesPrefix ? addPrefix(launch, prefix, PATH) : launch, request, use)
   }
 
   async function readSetUp(
@@ -197,15 +194,15 @@ export function checkDirectory(cwd: string): void {
 
 /**
  * Puts a program before the shell, as `nix develop -c` or `docker exec box`: the whole command runs
- * below it. The shell keeps its name, so that the program may find one of its own. `find` looks a
- * program up; `StartError` where it finds none.
+ * below it. The shell keeps its name, so that the program may find one of its own. Throws `StartError` if
+ * the program is not on the `path`.
  */
 function addPrefix(
   launch: Launch,
   [program = '', ...words]: readonly string[],
-  find: (program: string) => string | null,
+  path: string,
 ): Launch {
-  const file = find(program)
+  const file = findProgram(program, path)
   if (file === null) {
     throw new StartError('prefix_not_found', `The configured prefix does not exist: ${program}`)
   }

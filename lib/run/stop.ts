@@ -156,9 +156,19 @@ export async function stopTree(root: TreeRoot, steps: StopSteps = {}): Promise<S
   return { survivors, ...(notices.length > 0 && { notices }) }
 }
 
-/** Whether the first process is still alive (setuid, stuck in the kernel): nobody waits for its end then. */
-export function outlived({ survivors }: StopReport, pid: number): boolean {
-  return survivors.some((survivor) => survivor.pid === pid)
+/**
+ * The same for a run, by the steps that its request names. `giveUp` hears that its first process is still alive
+ * (setuid, stuck in the kernel), whose end nobody is to wait for.
+ */
+export async function stopRun(
+  root: TreeRoot,
+  request: Request,
+  how: StopOptions | undefined,
+  giveUp: () => void,
+): Promise<StopReport> {
+  const report = await stopTree(root, chooseSteps(request, how))
+  if (report.survivors.some(({ pid }) => pid === root.pid)) giveUp()
+  return report
 }
 
 /** A notice for each process that a run has left running. */

@@ -12,9 +12,9 @@ export interface DescriptorWatch {
    * What the runtime has read already and not given on; null: nothing, so that what is missing is
    * still in the descriptor. To be called while it pauses. Absent where a runtime never reads ahead.
    */
-  ahead?(): Promise<Uint8Array | null>
-  /** Goes on without keeping the process alive. */
-  unref(): void
+  readonly ahead?: () => Promise<Uint8Array | null>
+  /** Goes on without keeping the process alive: another watch does, where one is given. */
+  unref(): DescriptorWatch | void
   /** Closes the descriptor too. */
   close(): void
 }
@@ -41,11 +41,7 @@ export function watchDescriptor(
 }
 
 /** The same for the master of a terminal. */
-export function watchTerminal(
-  fd: number,
-  give: Give,
-  onClose: () => void,
-): Pick<DescriptorWatch, 'pause' | 'resume' | 'ahead' | 'close'> {
+export function watchTerminal(fd: number, give: Give, onClose: () => void): DescriptorWatch {
   if (bun !== null) {
     const reader = bun.file(fd).stream().getReader()
     return streamDescriptor(reader, fd, new Uint8Array(0), give, onClose)
@@ -67,6 +63,7 @@ export function watchTerminal(
       isTaking = false
       return bytes
     },
+    unref: () => void stream.unref(),
     close: () => stream.destroy(),
   }
 }
@@ -102,7 +99,7 @@ function listenToDescriptor(
   return {
     pause: () => socket.pause(),
     resume: () => socket.resume(),
-    unref: () => socket.unref(),
+    unref: () => void socket.unref(),
     close: () => socket.destroy(),
   }
 }
@@ -130,15 +127,12 @@ function streamDescriptor(
   let asking = false
   let paused = false
   let closed = false
-  let unwatched: DescriptorWatch | null = null
 
   async function ask(): Promise<void> {
     if (asking) return
     asking = true
     const { value } = await reader.read().catch(() => ({ value: undefined }))
     asking = false
-    // The end that comes of its cancelling is none of the pipe.
-    if (unwatched !== null) return
     arrived.push(value)
     deliver()
   }
@@ -156,7 +150,6 @@ function streamDescriptor(
   function close(): void {
     if (closed) return
     closed = true
-    if (unwatched !== null) return unwatched.close()
     // The stream's own descriptor goes with it.
     void reader.cancel().catch(() => undefined)
     closeSync(fd)
@@ -167,12 +160,10 @@ function streamDescriptor(
   return {
     pause() {
       paused = true
-      unwatched?.pause()
     },
     resume() {
       paused = false
-      if (unwatched !== null) unwatched.resume()
-      else deliver()
+      deliver()
     },
     async ahead() {
       if (arrived.length === 0 && !asking) {
@@ -184,10 +175,12 @@ function streamDescriptor(
       return bytes === undefined ? null : (arrived.shift() ?? null)
     },
     unref() {
-      // A stream cannot be told not to keep the process alive.
+      // A stream cannot be told not to keep the process alive. The end that comes of its cancelling is none of the pipe.
+      closed = true
       void reader.cancel().catch(() => undefined)
-      unwatched = pollDescriptor(fd, buffer, give, onClose, unwatchedMs)
+      const unwatched = pollDescriptor(fd, buffer, give, onClose, unwatchedMs)
       unwatched.unref()
+      return unwatched
     },
     close,
   }

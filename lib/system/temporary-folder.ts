@@ -31,21 +31,14 @@ function listTemporaryPlaces(): string[] {
 
 /**
  * Makes a folder of this process alone (mode 0700). Its name says whose it is, so that
- * `removeLeftFolders` finds it after a kill: `nacre-<purpose>-<pid namespace>-<pid>-…`.
- * `parent`: by default the first of the temporary places that takes it.
+ * `removeLeftFolders` finds it after a kill: `nacre-<purpose>-<pid namespace>-<pid>-…`. `fill` puts there what
+ * it needs (an empty folder may still fit on a disk on which nothing else does). Where the system refuses one of the
+ * two, the folder is made at the next of the temporary places; what failed is removed. `parent`: there and nowhere
+ * else. Throws `StartError` if none of the places will do.
  */
-export function makeTemporaryFolder(purpose: string, parent?: string): string {
-  return makeFilledFolder(purpose, () => undefined, parent)
-}
-
-/**
- * Makes a temporary folder and has `fill` put there what it needs (an empty folder may still fit on a
- * disk on which nothing else does), at the next place where the system refuses one of the two. What
- * failed is removed. `parent`: as for `makeTemporaryFolder`. Throws `StartError` if none of the places will do.
- */
-export function makeFilledFolder(
+export function makeTemporaryFolder(
   purpose: string,
-  fill: (folder: string) => void,
+  fill: (folder: string) => void = () => undefined,
   parent?: string,
 ): string {
   const make = (place: string) => {
@@ -175,7 +168,7 @@ export function findSocketPlace(dir: string): SocketPlace {
 
 /** Makes a place for a socket in a temporary folder of its own. */
 export function makeSocketPlace(): SocketPlace {
-  const folder = makeFilledFolder('socket', (made) => {
+  const folder = makeTemporaryFolder('socket', (made) => {
     const path = join(made, 's')
     if (!fits(path)) throw Object.assign(new Error('too long'), { code: 'ENAMETOOLONG' })
     // Where a file can be made, a socket can: a disk may be without inodes.

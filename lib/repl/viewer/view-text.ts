@@ -1,11 +1,11 @@
-import { createWriteStream, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { createWriteStream, rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { Run } from '../../executor/executor.ts'
 import { codeOf, messageOf } from '../../protocol/errors.ts'
 import { quoteWord, splitLines } from '../../protocol/words.ts'
 import type { ArtifactRef, Result } from '../../protocol/result/result.ts'
+import { makeTemporaryFolder, removeTemporaryFolder } from '../../system/temporary-folder.ts'
 import { countOf, oneLine, shortenHome } from '../screen/text.ts'
 import type { LineContext } from '../context.ts'
 import { openArtifact, openLines, openRun, type TextSource } from './text-source.ts'
@@ -77,7 +77,7 @@ async function viewText(
           return `saved as ${shortenHome(path, home)}`
         },
         async handOver(command, signal) {
-          folder ??= mkdtempSync(join(tmpdir(), 'nacre-view-'))
+          folder ??= makeTemporaryFolder('view')
           const path = join(folder, 'output.txt')
           await save(source, path, signal)
           close()
@@ -101,7 +101,7 @@ async function viewText(
       shownAs: `… | ${pipe.command === '' ? '$PAGER' : pipe.command}`,
     })
   } finally {
-    if (folder !== null) rmSync(folder, { recursive: true, force: true })
+    if (folder !== null) removeTemporaryFolder(folder)
     await source.close()
   }
 }

@@ -1,10 +1,9 @@
 import type { ChildProcess } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { whenAborted } from '../../protocol/deferred.ts'
 import type { HostAddress } from '../../protocol/request/host-address.ts'
-import { makeTemporaryFolder } from '../../system/temporary-folder.ts'
+import { makeTemporaryFolder, removeTemporaryFolder } from '../../system/temporary-folder.ts'
 import { createSlurmClient } from '../slurm/client.ts'
 import {
   type ClientEnvironment,
@@ -137,7 +136,7 @@ function createSshClient(
         child.stdout?.destroy()
         child.stderr?.destroy()
       }
-      if (folder !== null) rmSync(folder, { recursive: true, force: true })
+      if (folder !== null) removeTemporaryFolder(folder)
       folder = null
     },
   }

@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { takesOwnShell } from '../../protocol/origin.ts'
 import { StartError } from '../../protocol/ports.ts'
 import type { Request, TerminalSize } from '../../protocol/request/request.ts'
-import { quoteWord } from '../../protocol/words.ts'
+import { joinWords, quoteWord } from '../../protocol/words.ts'
 import { markVariable, ownerVariable, sessionVariable } from '../../system/process/own-process.ts'
 import { buildEnvironment } from '../environment.ts'
 import { frameHead } from './frames.ts'
@@ -17,7 +17,7 @@ const longestScript = 90 * 1024
  * `StartError`.
  */
 export function composeBootstrap(script: string): string {
-  return `exec sh -c 'eval "$(printf %s "$1" | base64 -d)"' nacre ${encodeScript(script)}`
+  return `exec ${joinWords(composeBootstrapWords(script))}`
 }
 
 /** The words of a program that is started without a shell in between. Throws `StartError`. */

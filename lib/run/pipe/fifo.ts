@@ -6,7 +6,7 @@ import { createId } from '../../protocol/wire.ts'
 import { StartError } from '../../protocol/ports.ts'
 import { isScarce } from '../start-failure.ts'
 import { findProgram, systemPath } from '../../system/look.ts'
-import { makeFilledFolder, removeTemporaryFolder } from '../../system/temporary-folder.ts'
+import { makeTemporaryFolder, removeTemporaryFolder } from '../../system/temporary-folder.ts'
 
 /** A real pipe: child_process makes socket pairs, on which `/dev/stdout` and its like cannot be opened. */
 export interface Fifo {
@@ -76,7 +76,7 @@ export function createFifoPool(shared: SharedFolder | null = null): FifoPool {
 
   function makeMore(): void {
     if (shared !== null) return makeNamed(shared.path).forEach(hold)
-    const directory = makeFilledFolder('pipes', (folder) => {
+    const directory = makeTemporaryFolder('pipes', (folder) => {
       const names = makeNamed(folder)
       try {
         names.forEach(hold)

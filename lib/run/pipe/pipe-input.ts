@@ -1,10 +1,10 @@
-import { closeSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs'
+import { closeSync, openSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { codeOf, MisuseError } from '../../protocol/errors.ts'
 import type { Stdin } from '../../protocol/request/request.ts'
 import type { FifoPool } from './fifo.ts'
-import { makeFilledFolder } from '../../system/temporary-folder.ts'
+import { makeTemporaryFolder, removeTemporaryFolder } from '../../system/temporary-folder.ts'
 
 /** What is written to a pipe, or a terminal, while its program runs. */
 export interface PipeInput {
@@ -111,10 +111,10 @@ export function openStandardInput(stdin: Stdin, pipes: FifoPool): StandardInput 
   if (stdin.kind !== 'text') return { ...plain, stdin: 'ignore' }
   // A file without a name: any size, no writer that could be kept waiting, and `/dev/stdin` opens.
   const { text } = stdin
-  const directory = makeFilledFolder('stdin', (folder) => {
+  const directory = makeTemporaryFolder('stdin', (folder) => {
     writeFileSync(join(folder, 'text'), text, { mode: 0o600 })
   })
   const fd = openSync(join(directory, 'text'), 'r')
-  rmSync(directory, { recursive: true })
+  removeTemporaryFolder(directory)
   return { ...plain, stdin: fd, release: () => closeSync(fd) }
 }

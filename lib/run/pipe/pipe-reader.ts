@@ -71,10 +71,7 @@ interface WatchedSource {
   /** In which bytes may stand that are given on. */
   buffer: Uint8Array
   /** Begins to watch the descriptor, which the watch closes. */
-  watch: (
-    give: Give,
-    onClose: () => void,
-  ) => Pick<DescriptorWatch, 'pause' | 'resume' | 'ahead' | 'close'> & Partial<DescriptorWatch>
+  watch: (give: Give, onClose: () => void) => DescriptorWatch
   /** Is called before the number of the descriptor can be another file's. */
   onClose?: () => void
 }
@@ -104,7 +101,7 @@ export function readWatched({ fd, take, buffer, ...source }: WatchedSource): Pip
     return false
   }
 
-  const watch = source.watch(give, () => {
+  let watch = source.watch(give, () => {
     end()
     tellClosed()
   })
@@ -138,7 +135,7 @@ export function readWatched({ fd, take, buffer, ...source }: WatchedSource): Pip
       if (closed) return
       dropping = true
       ended = false
-      watch.unref?.()
+      watch = watch.unref() ?? watch
       watch.resume()
     },
     close,

@@ -21,12 +21,10 @@ import type { Prestarted } from './prestarted.ts'
 import { createRunning } from '../running.ts'
 import { describeStartFailure } from '../start-failure.ts'
 import {
-  chooseSteps,
   createTreeSearch,
   describeLeftBehind,
   measureUsage,
-  outlived,
-  stopTree,
+  stopRun,
   type TreeRoot,
 } from '../stop.ts'
 import { waitsForPipeInput } from '../terminal/waiting-for-input.ts'
@@ -178,14 +176,12 @@ function follow({ child, startedMs, launch, request, outputs, input }: FollowedR
     exited,
     ...(input && { write: (data) => input.write(data), endInput: () => input.end() }),
     waitingForInput: () => (input && waitsForPipeInput(pid) ? 'line' : null),
-    async stop(_reason, how) {
+    stop(_reason, how) {
       stopping = true
-      const report = await stopTree(root, chooseSteps(request, how))
-      if (outlived(report, pid)) {
+      return stopRun(root, request, how, () => {
         child.unref()
         end({ code: null, signal: null })
-      }
-      return report
+      })
     },
   })
 }

@@ -1,7 +1,9 @@
+import { spawnSync } from 'node:child_process'
 import { readFileSync, realpathSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import type { Request } from '../../protocol/request/request.ts'
 import { isWithin } from '../../system/look.ts'
+import type { Launch } from '../launch.ts'
 import type { SandboxPlaces } from './sandbox-places.ts'
 
 export interface SandboxMounts {
@@ -208,4 +210,34 @@ export function redirectFiles(
 export function chooseDirectory({ cwd, tmp }: SandboxPlaces): string {
   const replaced = ['/run', '/tmp', tmp].some((folder) => isWithin(cwd, folder))
   return replaced ? realpathSync(cwd) : cwd
+}
+
+/** What a terminal sends for its keys and at its end, and TERM. */
+const typedSignals = ['HUP', 'INT', 'QUIT', 'TERM']
+
+const restore = ['/usr/bin/env', `--default-signal=${typedSignals.join(',')}`] as const
+
+/** Whether `env` can do it (GNU coreutils 8.31). Takes a millisecond. */
+export function canRestoreSignals(): boolean {
+  const [program, option] = restore
+  return spawnSync(program, [option, program], { env: {}, stdio: 'ignore' }).status === 0
+}
+
+/**
+ * A terminal sends the signals of its keys to the whole foreground group, so also to the bwrap around
+ * the command; it would die and take the command along, whatever that does with Ctrl-C. So bwrap
+ * ignores them, and the command does not.
+ */
+export function keepTypedSignals(
+  launch: Launch,
+  bwrapWords: readonly string[],
+  command: readonly string[],
+): Launch {
+  const script = `trap '' ${typedSignals.join(' ')}; exec "$0" "$@"`
+  return {
+    ...launch,
+    file: '/bin/sh',
+    argv0: 'sh',
+    args: ['-c', script, launch.file, ...bwrapWords, ...restore, ...command],
+  }
 }

@@ -19,7 +19,7 @@ import {
   sendSignal,
 } from '../../system/process/process-table.ts'
 import {
-  makeFilledFolder,
+  makeTemporaryFolder,
   removeLeftIn,
   removeTemporaryFolder,
   sandboxesFolder,
@@ -54,7 +54,7 @@ export function openSandboxFolder(stateDir: string | null, filter: Uint8Array): 
     mkdirSync(join(folder, 'artifacts'))
     writeFileSync(join(folder, 'filter'), filter, { mode: 0o600 })
   }
-  const path = realpathSync(makeBelow(stateDir, fill) ?? makeFilledFolder('sandbox', fill))
+  const path = realpathSync(makeBelow(stateDir, fill) ?? makeTemporaryFolder('sandbox', fill))
   const tmps = new Map<string, string>()
   return {
     path,
@@ -86,7 +86,7 @@ function makeBelow(stateDir: string | null, fill: (folder: string) => void): str
   try {
     makePrivateFolder(parent)
     removeLeftIn(parent)
-    return makeFilledFolder('sandbox', fill, parent)
+    return makeTemporaryFolder('sandbox', fill, parent)
   } catch {
     // The other place says what speaks against it, where that is no matter of this one.
     return null

@@ -9,9 +9,11 @@ import type { SandboxUse } from '../../protocol/result/result.ts'
 import { chooseFirstWord, type Launch, type ShellUse } from '../launch.ts'
 import { coverInherited, type GivenFile } from '../../system/process/spawn.ts'
 import {
+  canRestoreSignals,
   chooseDirectory,
   composeCheck,
   composeMounts,
+  keepTypedSignals,
   redirectFiles,
   separateLoaderVariables,
   sharedFolder,
@@ -28,7 +30,6 @@ import {
 } from './sandbox-places.ts'
 import { isolation, probeSandbox, type SandboxProbe, withoutNetwork } from './sandbox-probe.ts'
 import { isScarce } from '../start-failure.ts'
-import { canRestoreSignals, keepTypedSignals } from '../terminal/typed-signals.ts'
 
 export interface SandboxOptions extends Omit<PlacesOptions, 'homes'> {
   /** `$HOME`; null where that is not set. */

@@ -9,7 +9,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { ifThere, lookIntoFile } from '../../system/look.ts'
-import { makeFilledFolder, removeTemporaryFolder } from '../../system/temporary-folder.ts'
+import { makeTemporaryFolder, removeTemporaryFolder } from '../../system/temporary-folder.ts'
 
 /** A turn that is no longer finds its room on the disk however full that is by then: `rm` can still run. */
 const turnBytes = 65_536
@@ -37,7 +37,7 @@ export interface ShellFiles {
  */
 export function openShellFiles(visible: boolean): ShellFiles {
   let turnFd = -1
-  const folder = makeFilledFolder('shell', (path) => {
+  const folder = makeTemporaryFolder('shell', (path) => {
     turnFd = openSync(join(path, 'turn'), 'wx+', 0o600)
     try {
       writeFileSync(turnFd, Buffer.alloc(2 * turnBytes))

@@ -3,7 +3,7 @@ import { basename, join } from 'node:path'
 import { messageOf } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/limits.ts'
 import { quoteWord } from '../../protocol/words.ts'
-import { makeFilledFolder, removeTemporaryFolder } from '../../system/temporary-folder.ts'
+import { makeTemporaryFolder, removeTemporaryFolder } from '../../system/temporary-folder.ts'
 import { describeShell, readStartFiles, type SetUpParts, type StartedShell } from './start-files.ts'
 
 /** What a run takes over of what the person has set up in their start files. */
@@ -64,7 +64,7 @@ export function createSnapshots(): Snapshots {
   let files = 0
 
   function openFolder(): string {
-    folder ??= makeFilledFolder('setup', (path) => writeFileSync(join(path, 'room'), ''))
+    folder ??= makeTemporaryFolder('setup', (path) => writeFileSync(join(path, 'room'), ''))
     return folder
   }
 

@@ -10,14 +10,7 @@ import { isGroupAlive } from '../../system/process/process-table.ts'
 import { type PtyParts, type PtyProcess, startPty } from './start.ts'
 import { loadTerminalCalls } from './terminal-calls.ts'
 import { createRunning } from '../running.ts'
-import {
-  chooseSteps,
-  describeLeftBehind,
-  measureUsage,
-  outlived,
-  stopTree,
-  type TreeRoot,
-} from '../stop.ts'
+import { describeLeftBehind, measureUsage, stopRun, type TreeRoot } from '../stop.ts'
 import { typeStandardInput } from './terminal-input.ts'
 import { attachTerminal } from './attached-terminal.ts'
 import type { Uninherited } from '../../system/process/spawn.ts'
@@ -92,12 +85,9 @@ function follow(program: PtyProcess, context: Context): Running {
       terminal.resize(size.columns, size.rows)
     },
     stop(_reason, how) {
-      stopped ??= stopTree(root, chooseSteps(request, how)).then((report) => {
-        if (outlived(report, pid)) {
-          program.unref()
-          giveUp({ code: null, signal: null })
-        }
-        return report
+      stopped ??= stopRun(root, request, how, () => {
+        program.unref()
+        giveUp({ code: null, signal: null })
       })
       return stopped
     },

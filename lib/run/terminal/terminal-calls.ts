@@ -5,7 +5,7 @@ import { messageOf } from '../../protocol/errors.ts'
 import { StartError } from '../../protocol/ports.ts'
 import { type Declared, openLibc } from '../../system/libc.ts'
 import { bun, findSea, isDeno, isSingleExecutable, ownPlace } from '../../system/runtime.ts'
-import { makeFilledFolder, removeTemporaryFolder } from '../../system/temporary-folder.ts'
+import { makeTemporaryFolder, removeTemporaryFolder } from '../../system/temporary-folder.ts'
 
 /** What a terminal needs of the system, below the JavaScript of any runtime. */
 export interface TerminalCalls {
@@ -56,7 +56,7 @@ function readAsset(name: string): Uint8Array | null {
 
 /** Loads the addon from a private folder. */
 function extractAddon(addon: Uint8Array): TerminalCalls {
-  const folder = makeFilledFolder('pty', (path) => {
+  const folder = makeTemporaryFolder('pty', (path) => {
     writeFileSync(join(path, 'pty.node'), addon, { mode: 0o700 })
   })
   const loaded = { exports: {} }

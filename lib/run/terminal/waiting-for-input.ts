@@ -84,7 +84,6 @@ export function parseInputMode(text: string): InputKind {
 
 /** A thread that sleeps in the kernel until one of its files can be read. */
 interface BlockedReader {
-  pid: number
   /** Changes whenever the thread has slept anew. */
   sleep: string
   /** What it waits for may not be looked at, since the process is another user's. */
@@ -148,7 +147,7 @@ function describeSleep(pid: number, thread: string, isHidden: boolean): BlockedR
   const status = lookIntoFile(`/proc/${pid}/task/${thread}/status`, 'latin1')
   if (status === null) return null
   const count = /^voluntary_ctxt_switches:\s*(\d+)/m.exec(status)?.[1] ?? ''
-  return { pid, sleep: `${thread}:${count}`, isHidden }
+  return { sleep: `${thread}:${count}`, isHidden }
 }
 
 /** The descriptors that a sleeping thread wants to read: `call` is a line of `/proc/<pid>/syscall`. */
