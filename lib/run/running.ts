@@ -36,6 +36,7 @@ export function followRunning(
     write: (data) => current().write(data),
     endInput: () => current().endInput(),
     resize: (columns, rows) => current().resize(columns, rows),
+    leave: () => current().leave(),
     waitingForInput: () => current().waitingForInput(),
     ...changes,
   }

@@ -1,33 +1,16 @@
 import { createDeferred } from '../../protocol/deferred.ts'
 import { messageOf } from '../../protocol/errors.ts'
-import {
-  type Exit,
-  type Running,
-  type SessionInfo,
-  StartError,
-  type StopOptions,
-  type StopReport,
-} from '../../protocol/ports.ts'
-import type { InputKind, StopReason } from '../../protocol/result/result.ts'
+import { type Exit, type Running, type SessionInfo, StartError } from '../../protocol/ports.ts'
+import type { InputKind } from '../../protocol/result/result.ts'
 import { nowMs } from '../../system/clock.ts'
-import { createRunning } from '../running.ts'
+import { createRunning, followRunning } from '../running.ts'
 import { describeRefusal, stoppedBefore } from '../start-failure.ts'
 
-/** Starts the run whose turn it is. Rejects with `StartError`. */
-export type StartTurn = () => Promise<ActiveTurn>
-
-/** A command that has the shell for itself. */
-export interface ActiveTurn {
-  readonly pid: number | null
-  readonly exited: Promise<Exit>
-  readonly group: string | null
-  stop(how?: StopOptions, reason?: StopReason): Promise<StopReport>
-  /** Settles when the next run may start, if that is before the end of this one. */
-  readonly freed?: Promise<void>
-  /** Nobody waits for it any more. */
-  leave?(): void
-  readonly keys?: TerminalKeys
-}
+/**
+ * Starts the run whose turn it is. The next one may start at its end, or as soon as `free` is called. Rejects with
+ * `StartError`.
+ */
+export type StartTurn = (free: () => void) => Promise<Running>
 
 /** What can be done with the terminal of a shell. */
 export interface TerminalKeys {
@@ -36,14 +19,25 @@ export interface TerminalKeys {
   waitingForInput(): InputKind | null
 }
 
+/** How a run reads the terminal that `keys` gives at each call. */
+export function typeInto(keys: () => TerminalKeys | null) {
+  return {
+    write: async (data: string) => keys()?.type(data),
+    // A terminal reads Ctrl-D as the end at the start of a line.
+    endInput: () => keys()?.type('\u0004'),
+    resize: (columns: number, rows: number) => keys()?.resize(columns, rows),
+    waitingForInput: () => keys()?.waitingForInput() ?? null,
+  }
+}
+
 export interface SessionQueue {
   describe(): Pick<SessionInfo, 'busy' | 'queued' | 'idleMs'>
   /**
    * With the shell free, starts at once and rejects if that fails. Else, and always for a shell on a
    * terminal, returns a run that waits: it can be stopped and typed to there, and a failed start is its end.
-   * `present`: the terminal that takes its keys until it has its turn.
+   * `present`: how it reads that terminal until it has its turn.
    */
-  enter(start: StartTurn, present?: () => TerminalKeys | null): Promise<Running>
+  enter(start: StartTurn, present?: ReturnType<typeof typeInto>): Promise<Running>
   /** Calls `onIdle` no more. Settles when nothing runs and nothing waits. */
   close(): Promise<void>
 }
@@ -65,7 +59,7 @@ export function createSessionQueue(
   let usedMs = nowMs()
   let timer: NodeJS.Timeout | undefined
 
-  function leave(): void {
+  function callNext(): void {
     const next = waiting.shift()
     if (next) return next(true)
     busy = false
@@ -74,28 +68,32 @@ export function createSessionQueue(
     for (const idler of idlers.splice(0)) idler()
   }
 
-  async function take(start: StartTurn): Promise<ActiveTurn> {
+  async function take(start: StartTurn): Promise<Running> {
+    let isOver = false
+    const free = () => {
+      if (!isOver) callNext()
+      isOver = true
+    }
     try {
-      const turn = await start()
+      const turn = await start(free)
       // `exited` never rejects.
-      void (turn.freed ? Promise.race([turn.exited, turn.freed]) : turn.exited).then(leave)
+      void turn.exited.then(free)
       return turn
     } catch (error) {
-      leave()
+      free()
       throw error
     }
   }
 
-  function wait(start: StartTurn, present?: () => TerminalKeys | null) {
+  function wait(start: StartTurn, present?: ReturnType<typeof typeInto>): Running {
     const { promise, resolve: call } = createDeferred<boolean>()
     waiting.push(call)
     const started = promise.then((isMine) => {
       if (!isMine) throw new Error('dismissed')
       return take(start)
     })
-    let turn: ActiveTurn | null = null
+    let turn: Running | null = null
     let stopped: StartError | null = null
-    const keys = () => turn?.keys ?? present?.()
 
     async function end(): Promise<Exit> {
       try {
@@ -106,32 +104,21 @@ export function createSessionQueue(
       return turn.exited
     }
 
-    const running = createRunning({
-      pid: () => turn?.pid ?? null,
-      group: () => turn?.group ?? null,
-      exited: end(),
-      ...(present && {
-        write: async (data) => keys()?.type(data),
-        // A terminal reads Ctrl-D as the end at the start of a line.
-        endInput: () => keys()?.type('\u0004'),
-        resize: (columns, rows) => keys()?.resize(columns, rows),
-        waitingForInput: () => keys()?.waitingForInput() ?? null,
-        leave: () => turn?.leave?.(),
-      }),
-      async stop(reason, how) {
-        // At once: the shell may be about to take the command.
-        if (turn) return turn.stop(how, reason)
-        const at = waiting.indexOf(call)
-        stopped ??= stoppedBefore(at < 0 ? 'starting' : 'busy', reason)
-        if (at >= 0) {
-          waiting.splice(at, 1)
-          call(false)
-        } else abandon()
-        const late = await started.catch(() => null)
-        return (await late?.stop(how, reason)) ?? { survivors: [] }
-      },
-    })
-    return { running, started }
+    const exited = end()
+    const stop: Running['stop'] = async (reason, how) => {
+      // At once: the shell may be about to take the command.
+      if (turn) return turn.stop(reason, how)
+      const at = waiting.indexOf(call)
+      stopped ??= stoppedBefore(at < 0 ? 'starting' : 'busy', reason)
+      if (at >= 0) {
+        waiting.splice(at, 1)
+        call(false)
+      } else abandon()
+      const late = await started.catch(() => null)
+      return (await late?.stop(reason, how)) ?? { survivors: [] }
+    }
+    const waitingRun = createRunning({ exited, stop, ...present })
+    return followRunning(() => turn ?? waitingRun, { exited, stop })
   }
 
   return {
@@ -140,9 +127,9 @@ export function createSessionQueue(
       const isFree = !busy
       busy = true
       clearTimeout(timer)
-      const { running, started } = wait(start, present)
+      if (isFree && !present) return take(start)
+      const running = wait(start, present)
       if (isFree) waiting.shift()?.(true)
-      if (isFree && !present) await started
       return running
     },
     async close() {

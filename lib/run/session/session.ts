@@ -1,11 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { createDeferred, whenAborted } from '../../protocol/deferred.ts'
+import { whenAborted } from '../../protocol/deferred.ts'
 import { createId } from '../../protocol/wire.ts'
 import { usualSize } from '../../protocol/limits.ts'
 import type { Origin } from '../../protocol/origin.ts'
 import type {
   Exit,
   Runner,
+  Running,
   SessionInfo,
   SessionJob,
   StopOptions,
@@ -18,9 +19,10 @@ import type { StopReason } from '../../protocol/result/result.ts'
 import { nowMs } from '../../system/clock.ts'
 import type { GroupUsage } from '../../system/process/control-group.ts'
 import { describeProcess } from '../../system/process/process-table.ts'
+import { createRunning } from '../running.ts'
 import { sessionClosed, startWithin, stoppedBefore } from '../start-failure.ts'
 import { chooseSteps, measureUsage } from '../stop.ts'
-import { type ActiveTurn, createSessionQueue, neverStarted, type TerminalKeys } from './queue.ts'
+import { createSessionQueue, neverStarted, type TerminalKeys, typeInto } from './queue.ts'
 import { checkConfinement, checkOpener, checkRequest, describeConfinement } from './shelf.ts'
 import type { KeptShell, ShellTurn, StartShell, TurnEnd } from './shell.ts'
 import { endShell, stopTurn } from './stop.ts'
@@ -84,7 +86,7 @@ export function createSession(name: string, options: SessionOptions): LocalSessi
   let starting: AbortController | null = null
   /** What the shell is confined to. */
   let confinement = ''
-  let active: ActiveTurn | null = null
+  let active: Running | null = null
   let { cwd } = options
   let size = firstSize ?? usualSize
   const notices = [...options.notices]
@@ -216,7 +218,10 @@ export function createSession(name: string, options: SessionOptions): LocalSessi
     if (closing.signal.aborted) throw sessionClosed(name, ending)
   }
 
-  async function start(...[request, sink, signal]: Parameters<Runner>): Promise<ActiveTurn> {
+  async function start(
+    free: () => void,
+    ...[request, sink, signal]: Parameters<Runner>
+  ): Promise<Running> {
     refuseIfClosed()
     const isReady = !onTerminal && shell?.alive && confinement === describeConfinement(request)
     const current = isReady && shell ? shell : await openFor(request, signal)
@@ -224,7 +229,7 @@ export function createSession(name: string, options: SessionOptions): LocalSessi
     const before = { startedMs: nowMs(), usage: current.readUsage(), cwd }
     const turn = await current.begin(request, sink, cwd)
     if (request.cwdGiven) ({ cwd } = request)
-    active = follow(current, turn, request, before)
+    active = follow(current, turn, request, before, free)
     return active
   }
 
@@ -233,9 +238,9 @@ export function createSession(name: string, options: SessionOptions): LocalSessi
     turn: ShellTurn,
     request: Request,
     before: { startedMs: number; usage: GroupUsage | null; cwd: string },
-  ): ActiveTurn {
+    free: () => void,
+  ): Running {
     const { startedMs } = before
-    const { promise: freed, resolve: free } = createDeferred()
     let isLeft = false
     let why: StopReason = 'cancel'
     let stopping: Promise<StopReport> | null = null
@@ -287,44 +292,42 @@ export function createSession(name: string, options: SessionOptions): LocalSessi
       return stopTurn({ shell: current, turn, mark: request.id, startedMs, steps, reason: why })
     }
 
-    return {
-      pid: current.pid,
+    const { terminal } = current
+    return createRunning({
+      pid: () => current.pid,
+      group: () => current.group?.path ?? null,
       exited: finish(),
-      group: current.group?.path ?? null,
-      freed,
-      stop(how, reason = 'kill') {
+      stop(reason, how) {
         why = stopping ? why : reason
         return (stopping ??= stop(how))
       },
-      leave() {
-        if (isLeft || !current.terminal || shell !== current) return
-        isLeft = true
-        active = null
-        pass(current)
-        free()
-        // A start that fails is told by the first run that needs it.
-        ensure(request, closing.signal).catch(() => undefined)
-      },
-      ...(current.terminal && {
-        keys: {
-          ...current.terminal,
-          resize: (columns, rows) =>
-            isLeft ? current.terminal?.resize(columns, rows) : resize({ columns, rows }),
+      ...(terminal && {
+        ...typeInto(() => terminal),
+        resize: (columns, rows) =>
+          isLeft ? terminal.resize(columns, rows) : resize({ columns, rows }),
+        leave() {
+          if (isLeft || shell !== current) return
+          isLeft = true
+          active = null
+          pass(current)
+          free()
+          // A start that fails is told by the first run that needs it.
+          ensure(request, closing.signal).catch(() => undefined)
         },
       }),
-    }
+    })
   }
 
-  const present: TerminalKeys = {
-    type: (data) => (shell?.terminal ?? arising)?.type(data),
-    resize: (columns, rows) => resize({ columns, rows }),
-    waitingForInput: () => (shell?.terminal ?? arising)?.waitingForInput() ?? null,
-  }
+  const keys = () => shell?.terminal ?? arising
 
   function resize(wanted: TerminalSize): void {
     size = wanted
-    const keys = shell?.terminal ?? arising
-    keys?.resize(size.columns, size.rows)
+    keys()?.resize(size.columns, size.rows)
+  }
+
+  const present = {
+    ...typeInto(keys),
+    resize: (columns: number, rows: number) => resize({ columns, rows }),
   }
 
   async function listJobs(): Promise<SessionJob[]> {
@@ -346,7 +349,7 @@ export function createSession(name: string, options: SessionOptions): LocalSessi
     const free = queue.close()
     // A terminal is hung up with whatever runs on it.
     if (!onTerminal) {
-      await active?.stop()
+      await active?.stop('kill')
       await free
     }
     await opening?.catch(() => undefined)
@@ -362,8 +365,8 @@ export function createSession(name: string, options: SessionOptions): LocalSessi
       checkRequest(request, options.shellName)
       refuseIfClosed()
       latest = request
-      const begin = () => start(request, sink, signal)
-      return queue.enter(begin, onTerminal ? () => present : undefined)
+      const begin = (free: () => void) => start(free, request, sink, signal)
+      return queue.enter(begin, onTerminal ? present : undefined)
     },
     open(request) {
       checkOpener(request, name, opener)
@@ -380,7 +383,7 @@ export function createSession(name: string, options: SessionOptions): LocalSessi
       return found.terminal?.complete(line) ?? null
     },
     listJobs,
-    type: (data) => present.type(data),
+    type: (data) => keys()?.type(data),
     resize,
     info: () => ({ name, pid: shell?.alive ? shell.pid : null, cwd, ...queue.describe() }),
     close,
