@@ -1,11 +1,12 @@
 /**
- * `npm test`: the build, the types, the lint, the format, what nothing uses, the smoke tests, then
- * every test/**\/*.test.ts but the long tables (runner/selection.js).
+ * `npm test`: the build, then beside one another the types, the lint, the format, what nothing uses, the smoke
+ * tests and every test/**\/*.test.ts but the long tables (runner/selection.js).
  *
  *     npm test -- <text>…          the test files whose path contains one of the texts, and no others
  *     npm test -- --long <table>   also the long tables of this name, or `all` of them
- *     npm test -- --on <target>    on another of the things that are shipped (runner/targets.js):
- *                                  the files that can tell it from this Node
+ *     npm test -- --on <target>    on another of the things that are shipped (runner/targets.js): the smoke
+ *                                  tests and the files that can tell it from this Node. It may be given
+ *                                  several times; this Node is `here`
  *     npm test -- --fast           what is nearest to the last changes, and what is quick, in less
  *                                  than a minute
  *     npm test -- --repeat <n>     each file n times, to find what fails now and then
@@ -21,9 +22,10 @@ import { availableParallelism, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { parseArgs, stripVTControlCharacters } from 'node:util'
 import { bundleTests, nameModule } from './runner/bundle.js'
-import { Groups, root, runScript } from './runner/program.js'
+import { Groups, root, runCheck } from './runner/program.js'
 import {
   Imports,
+  guessDurationMs,
   isPure,
   listChanged,
   listTestFiles,
@@ -31,10 +33,11 @@ import {
   orderForHaste,
   tableOf,
 } from './runner/selection.js'
-import { ownTarget, targets } from './runner/targets.js'
+import { targets } from './runner/targets.js'
 import { runTestFile } from './runner/test-file.js'
 
 /** @typedef {import('./runner/program.js').Outcome} Outcome */
+/** @typedef {import('./runner/targets.js').Target} Target */
 
 const timeoutMs = Number(process.env['NACRE_TEST_TIMEOUT_SECONDS'] ?? 300) * 1000
 /** The fast lane starts nothing that would not have ended by then. */
@@ -45,7 +48,7 @@ const durationsFile = join(root, 'node_modules', '.cache', 'nacre', 'test-durati
 const { values: options, positionals: filters } = parseArgs({
   allowPositionals: true,
   options: {
-    on: { type: 'string' },
+    on: { type: 'string', multiple: true, default: ['here'] },
     fast: { type: 'boolean', default: false },
     repeat: { type: 'string', default: '1' },
     long: { type: 'string' },
@@ -115,23 +118,23 @@ function report(outcome) {
 }
 
 /**
- * The test files to run, in their order.
+ * The test files to run on a target, each time as one process.
  *
- * @param {import('./runner/targets.js').Target} target
- * @param {Record<string, number>} durations
+ * @param {Target} target
+ * @param {(file: string) => number} durationMs
+ * @returns {{ target: Target, group: string[] }[]}
  */
-function chooseFiles(target, durations) {
+function choosePrograms(target, durationMs) {
   const isChosen = (/** @type {string} */ file) => {
     if (filters.length > 0) return filters.some((text) => file.includes(text))
     const table = tableOf(file)
     return target.tells(file) && (table === null || [table, 'all'].includes(options.long ?? ''))
   }
   const files = listTestFiles().filter(isChosen)
-  const imports = new Imports()
-  const durationMs = (/** @type {string} */ file) => durations[file] ?? 5000
-  if (options.fast) return orderForHaste(files, listChanged(), imports, durationMs)
-  // The longest first, so that none is waited for alone at the end.
-  return files.sort((one, other) => durationMs(other) - durationMs(one))
+  const groups = options.fast
+    ? orderForHaste(files, listChanged(), new Imports(), durationMs).map((file) => [file])
+    : groupPure(files)
+  return groups.map((group) => ({ target, group }))
 }
 
 /**
@@ -148,17 +151,18 @@ function groupPure(files) {
 
 /** @param {number} startedMs */
 async function main(startedMs) {
-  const make = options.on === undefined ? ownTarget : targets[options.on]
-  if (make === undefined) {
-    console.error(`no target "${options.on}": use one of ${Object.keys(targets).join(', ')}`)
+  const chosen = options.on.map((name) => {
+    const make = targets[name]
+    if (make !== undefined) return make()
+    console.error(`no target "${name}": use one of ${Object.keys(targets).join(', ')}`)
     process.exit(2)
-  }
+  })
   if (options.long !== undefined && options.long !== 'all' && !(options.long in longTables)) {
     const names = [...Object.keys(longTables), 'all'].join(', ')
     console.error(`no long table "${options.long}": use one of ${names}`)
     process.exit(2)
   }
-  const target = await make()
+  const on = await Promise.all(chosen)
   const scratch = await mkdtemp(join(tmpdir(), 'nacre-test-'))
   const folders = [scratch]
   // Tests that run nacre as another user go through it.
@@ -174,47 +178,64 @@ async function main(startedMs) {
   }
   const common = { groups, timeoutMs }
   const durations = readDurations()
+  const durationMs = (/** @type {string} */ file) => durations[file] ?? guessDurationMs(file)
   /** @type {Outcome[]} */
   const outcomes = []
   const settle = (/** @type {Outcome} */ outcome) => {
     outcomes.push(outcome)
     report(outcome)
   }
-  const check = async (/** @type {readonly string[]} */ ...names) => {
-    for (const name of names) settle(await runScript(name, { ...common, scratch }))
-  }
+  const check = async (/** @type {string} */ name, /** @type {readonly string[]} */ command) =>
+    settle(await runCheck(name, command, { ...common, scratch }))
+  const script = (/** @type {string} */ name) => check(name, ['npm', 'run', '--silent', name])
+  const nameOn = (/** @type {string} */ name, /** @type {Target} */ target) =>
+    target.name === 'here' ? name : `${name} on ${target.name}`
   /** @type {string[]} */
   const leftOut = []
   try {
-    if (!isBuilt('main.js')) await check('build')
-    if (target.scripts.length > 0 && !isBuilt('nacre')) await check(...target.scripts)
-    if (options.fast) await check('types')
-    else if (filters.length === 0 && target.isWhole) {
-      await check('types', 'lint', 'format:check', 'unused', 'smoke')
+    if (!isBuilt('main.js')) await script('build')
+    for (const name of on.flatMap(({ scripts }) => scripts)) {
+      if (!isBuilt('nacre')) await script(name)
     }
     await mkdir(join(scratch, 'tsx'))
-    const files = chooseFiles(target, durations)
-    const modules = await bundleTests(files)
+    const programs = on.flatMap((target) => choosePrograms(target, durationMs))
+    const lengthMs = (/** @type {string[]} */ group) =>
+      group.reduce((sum, file) => sum + durationMs(file), 0)
+    // The longest first, so that none is waited for alone at the end.
+    if (!options.fast) programs.sort((one, other) => lengthMs(other.group) - lengthMs(one.group))
+    const modules = await bundleTests([...new Set(programs.flatMap(({ group }) => group))])
     folders.push(modules)
-    const programs = options.fast ? files.map((file) => [file]) : groupPure(files)
-    const queue = Array.from({ length: Number(options.repeat) }, () => programs)
-      .flat()
-      .map((group, index) => ({ group, scratch: join(scratch, `${index}`) }))
-    const work = async () => {
-      for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
-        const { group } = next
+
+    /** @type {(() => Promise<void>)[]} */
+    const queue = []
+    if (options.fast) queue.push(() => script('types'))
+    else if (filters.length === 0) {
+      const ofSource = ['lint', 'types', 'unused', 'format:check']
+      if (on.some(({ isWhole }) => isWhole))
+        queue.push(...ofSource.map((name) => () => script(name)))
+      for (const target of on) {
+        const command = [target.node, 'test/smoke.js', ...target.smoke]
+        queue.push(() => check(nameOn('smoke', target), command))
+      }
+    }
+    const repeated = Array.from({ length: Number(options.repeat) }, () => programs).flat()
+    for (const [index, { target, group }] of repeated.entries()) {
+      queue.push(async () => {
         const [file = ''] = group
-        const endMs = performance.now() - startedMs + (durations[file] ?? 5000)
-        if (options.fast && endMs > hasteMs) {
+        if (options.fast && performance.now() - startedMs + durationMs(file) > hasteMs) {
           leftOut.push(file)
-          continue
+          return
         }
         const paths = group.map((name) => join(modules, nameModule(name)))
         const name = group.length === 1 ? file : `${group.length} files of pure rooms`
-        const outcome = await runTestFile(name, { ...common, scratch: next.scratch, paths, target })
+        const place = { scratch: join(scratch, `${index}`), paths, target }
+        const outcome = await runTestFile(nameOn(name, target), { ...common, ...place })
         settle(outcome)
         if (target.isWhole && group.length === 1) durations[file] = Math.round(outcome.durationMs)
-      }
+      })
+    }
+    const work = async () => {
+      for (let next = queue.shift(); next !== undefined; next = queue.shift()) await next()
     }
     await Promise.all(Array.from({ length: Number(options.jobs) }, work))
   } finally {

@@ -84,7 +84,9 @@ const sameWords: string[][] = [
   ['-c', 'exit 9', '_', 'a'],
   ['-c', 'nosuchprogram "$1"', 'myname', 'a'],
 ]
-for (const words of sameWords) {
+/** Words are the same to each runtime: one that is not this Node starts a shell with some of them. */
+const share = cliRuntime() === 'node' ? 1 : 5
+for (const words of sameWords.filter((_, index) => index % share === 0)) {
   test(`means the same to bash: ${words.map((word) => JSON.stringify(word)).join(' ')}`, async () => {
     const [own, theirs] = await Promise.all([runCli(words), runProgram('bash', words)])
     assert.equal(comparable(own), comparable(theirs))
@@ -292,7 +294,7 @@ test('Ctrl-Z stops the command, and `fg` goes on with it', () =>
 
 test('a directory that was removed does not keep a command from running', async () => {
   // Bun and Deno end there before they come to nacre.
-  if (cliRuntime() !== 'node') return
+  if (['bun', 'deno'].includes(cliRuntime())) return
   const script = 'cd "$(mktemp -d)" && rmdir "$PWD" && exec "$@"'
   const words = ['-c', script, 'bash', ...cliCommand(), '-c', 'echo ran']
   const { stdout, status } = await runProgram('bash', words)

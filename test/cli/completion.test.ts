@@ -37,9 +37,14 @@ const lines: [words: string[], offered: string[], not: string[]][] = [
   ],
 ]
 
+const scripts = new Map<string, string>()
+
 async function script(shell: string): Promise<string> {
+  const made = scripts.get(shell)
+  if (made !== undefined) return made
   const { status, stdout } = await runCli(['completion', shell])
   assert.is(status, 0)
+  scripts.set(shell, stdout.toString())
   return stdout.toString()
 }
 

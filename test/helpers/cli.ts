@@ -23,8 +23,8 @@ export function cliCommand(): string[] {
 }
 
 /**
- * What nacre runs on in these tests: the value of `NACRE_TEST_RUNTIME` (`bun`, `deno`), else `node`.
- * Only for what the runtime does before it comes to nacre.
+ * What nacre runs on in these tests: the value of `NACRE_TEST_RUNTIME` (`node24`, `bun`, `deno`), else `node`.
+ * Only for what the runtime does before it comes to nacre, and for what all have in common.
  */
 export function cliRuntime(): string {
   return process.env['NACRE_TEST_RUNTIME'] ?? 'node'

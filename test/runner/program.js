@@ -101,16 +101,17 @@ export async function runProgram([program = '', ...args], logFile, { env, groups
 }
 
 /**
- * One of the scripts of package.json, counted as one test.
+ * A program that counts as one test.
  *
  * @param {string} name
+ * @param {readonly string[]} command
  * @param {{ scratch: string, groups: Groups, timeoutMs: number }} options `scratch`: a folder
  * @returns {Promise<Outcome>}
  */
-export async function runScript(name, { scratch, groups, timeoutMs }) {
+export async function runCheck(name, command, { scratch, groups, timeoutMs }) {
   const started = performance.now()
-  const logFile = join(scratch, `${name.replaceAll(':', '-')}.log`)
-  const { ended, log } = await runProgram(['npm', 'run', '--silent', name], logFile, {
+  const logFile = join(scratch, `${name.replaceAll(/\W/g, '-')}.log`)
+  const { ended, log } = await runProgram(command, logFile, {
     env: process.env,
     groups,
     overdue: (_, elapsedMs) => (elapsedMs > timeoutMs ? 'not finished in time' : null),

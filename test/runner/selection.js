@@ -62,6 +62,15 @@ export const longTables = {
   fuzz: /^test\/guard\/(?:fuzz|limits|scripts)\.|^test\/output\/clean\/(?:filter\.property|recordings)\./,
 }
 
+/** What takes longest, as long as it has not been measured here. */
+const slow =
+  /^test\/(?:package|repl\/(?:scenes|runs|talk|living)|run\/(?:session\/sessions|host\/|slurm\/)|cli\/(?:job|bash-oracle|completion|as-a-shell|supervise)|doors\/(?:reach|mcp\/server|print\/(?:prompt|whole-answer|one-writer)|rpc\/(?:prompt|shell|bad-input)))\b/
+
+/** @param {string} file */
+export function guessDurationMs(file) {
+  return slow.test(file) ? 20_000 : 5000
+}
+
 /**
  * @param {string} file
  * @returns {string | null} the long table that it belongs to

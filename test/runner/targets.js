@@ -4,7 +4,9 @@ import { root } from './program.js'
 
 /**
  * @typedef {object} Target what the tests run on
+ * @property {string} name
  * @property {string} node the Node that runs the test files
+ * @property {readonly string[]} smoke the words behind test/smoke.js, which that Node runs
  * @property {NodeJS.ProcessEnv} env what it adds to their environment
  * @property {(file: string) => boolean} tells whether a test file can tell it from this Node
  * @property {boolean} isWhole whether the whole suite runs on it, and the checks of the source
@@ -28,39 +30,43 @@ const ofLibrary =
  * @type {Readonly<Record<string, () => Promise<Target>>>}
  */
 export const targets = {
+  /** This Node, or the command line that `NACRE_TEST_CLI` gives (helpers/cli.ts). */
+  async here() {
+    const { NACRE_TEST_CLI: given } = process.env
+    const isWhole = given === undefined
+    const tells = isWhole ? () => true : (/** @type {string} */ file) => ofCommandLine.test(file)
+    const smoke = isWhole ? [] : JSON.parse(given)
+    return { name: 'here', node: process.execPath, smoke, env: {}, tells, isWhole, scripts: [] }
+  },
   /** The test files themselves run under Node 24, and start nacre under it. */
   async node24() {
     const node = await ensureTool('node24')
     const PATH = `${dirname(node)}:${process.env['PATH']}`
     const tells = (/** @type {string} */ file) => ofCommandLine.test(file) || ofLibrary.test(file)
-    return { node, env: { PATH }, tells, isWhole: false, scripts: [] }
+    const env = { PATH, NACRE_TEST_RUNTIME: 'node24' }
+    return { name: 'node24', node, smoke: [], env, tells, isWhole: false, scripts: [] }
   },
   async executable() {
-    return driving('bun', [join(root, 'dist', 'nacre')], ['build:binary'])
+    return driving('executable', 'bun', [join(root, 'dist', 'nacre')], ['build:binary'])
   },
   async deno() {
     const entry = join(root, 'bin', 'nacre.js')
-    return driving('deno', [await ensureTool('deno'), 'run', '-q', '-A', entry])
+    return driving('deno', 'deno', [await ensureTool('deno'), 'run', '-q', '-A', entry])
   },
-}
-
-/** @returns {Target} this Node, or the command line that `NACRE_TEST_CLI` gives (helpers/cli.ts) */
-export function ownTarget() {
-  const isWhole = process.env['NACRE_TEST_CLI'] === undefined
-  const tells = isWhole ? () => true : (/** @type {string} */ file) => ofCommandLine.test(file)
-  return { node: process.execPath, env: {}, tells, isWhole, scripts: [] }
 }
 
 /**
  * This Node runs the test files, and another command line of nacre is what they start.
  *
+ * @param {string} name
  * @param {'bun' | 'deno'} runtime for what no program can do about it (helpers/cli.ts)
  * @param {string[]} command
  * @param {readonly string[]} [scripts]
  * @returns {Target}
  */
-function driving(runtime, command, scripts = []) {
+function driving(name, runtime, command, scripts = []) {
   const env = { NACRE_TEST_CLI: JSON.stringify(command), NACRE_TEST_RUNTIME: runtime }
   const tells = (/** @type {string} */ file) => ofCommandLine.test(file)
-  return { node: process.execPath, env, tells, isWhole: false, scripts }
+  const smoke = command
+  return { name, node: process.execPath, smoke, env, tells, isWhole: false, scripts }
 }
