@@ -75,6 +75,9 @@ export async function startCluster({ processors = 1 } = {}): Promise<Cluster> {
     'PreemptType=preempt/partition_prio',
     'PreemptMode=CANCEL',
     'ReturnToService=2',
+    // On a busy machine an srun takes longer than 2 s to answer the controller, which then cancels its job.
+    'TCPTimeout=30',
+    'MessageTimeout=60',
     'OverTimeLimit=0',
     // A job that takes more memory than it may is ended when that is counted, each second.
     'JobAcctGatherType=jobacct_gather/linux',
