@@ -1,5 +1,5 @@
 import { rpcClientMethods, rpcMethods, rpcNotifications } from '../../lib/protocol/rpc/methods.ts'
-import { objectSchema, type ObjectShape } from '../../lib/protocol/shape/shape.ts'
+import { jsonSchema, type ObjectShape } from '../../lib/protocol/shape/shape.ts'
 
 /**
  * The whole protocol as JSON Schemas: of each method `params` and `result`, of each notification its
@@ -10,7 +10,7 @@ export function describeProtocol() {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     title: 'Messages of nacre --rpc (JSON-RPC 2.0)',
     methods: describeMethods(rpcMethods),
-    notifications: mapValues(rpcNotifications, objectSchema),
+    notifications: mapValues(rpcNotifications, (shape) => jsonSchema(shape)),
     client_methods: describeMethods(rpcClientMethods),
   }
 }
@@ -19,8 +19,8 @@ type MethodShapes = Readonly<Record<string, { params: ObjectShape; result: Objec
 
 const describeMethods = (methods: MethodShapes) =>
   mapValues(methods, ({ params, result }) => ({
-    params: objectSchema(params),
-    result: objectSchema(result),
+    params: jsonSchema(params),
+    result: jsonSchema(result),
   }))
 
 function mapValues<From, To>(

@@ -8,7 +8,7 @@ import { argv } from 'node:process'
 import { otherVariables } from '../../lib/config/configuration.ts'
 import { reportKeys } from '../../lib/config/keys.ts'
 import { wantedOf } from '../../lib/protocol/shape/check.ts'
-import type { Fields } from '../../lib/protocol/shape/shape.ts'
+import type { ObjectShape } from '../../lib/protocol/shape/shape.ts'
 import { askPrograms, hardening, plainTerminal } from '../../lib/run/environment.ts'
 import { userRuleShape } from '../../lib/protocol/rules.ts'
 import { toSnakeCase } from '../../lib/protocol/wire.ts'
@@ -38,13 +38,7 @@ export function updateReference(text = readFileSync(file, 'utf8')): string {
       Object.entries(otherVariables).map(([name, meaning]) => [`\`${name}\``, meaning]),
     ),
     hardening: writeTable(['value', 'variables'], describeHardening()),
-    rules: writeTable(
-      ['field', 'what it is', 'what it may be'],
-      [
-        ...describeFields(userRuleShape.required, ', always'),
-        ...describeFields(userRuleShape.optional),
-      ],
-    ),
+    rules: writeTable(['field', 'what it is', 'what it may be'], describeFields(userRuleShape)),
   }
   return text.replaceAll(
     /(<!-- table: (\w+) -->\n).*?(<!-- end -->)/gs,
@@ -75,9 +69,9 @@ function describeHardening(): string[][] {
   ])
 }
 
-function describeFields(fields: Fields, suffix = ''): string[][] {
-  return Object.entries(fields).map(([name, shape]) => [
-    `\`${toSnakeCase(name)}\`${suffix}`,
+function describeFields({ properties, required }: ObjectShape): string[][] {
+  return Object.entries(properties).map(([name, shape]) => [
+    `\`${toSnakeCase(name)}\`${required.includes(name) ? ', always' : ''}`,
     shape.description ?? '',
     wantedOf(shape),
   ])

@@ -24,7 +24,7 @@ function fieldFlag(field: FieldName): Flag[] {
   if (spelled === null) return []
   // A duration is written with its unit (`30s`), so the option's name does not need one.
   const name = spelled ?? toSnakeCase(field.replace(/Seconds$/, '')).replaceAll('_', '-')
-  if (of.kind === 'boolean') {
+  if (of.type === 'boolean') {
     const short = field === 'login' ? { short: 'l' } : {}
     return [toggle(name, description, { ...short, field, value: true })]
   }
@@ -66,7 +66,7 @@ export const doorFlags: readonly Flag[] = [
   toggle('print', 'Answer one prompt and exit', { short: 'p' }),
   option(
     'command',
-    shape.anyText('', 'command'),
+    shape.anyText('', { hint: 'command' }),
     'Run a command and exit; words behind it are its $0, $1, …',
     { short: 'c', takesFirstWord: true },
   ),
@@ -101,12 +101,12 @@ export const promptFlags: readonly Flag[] = [
   toggle('no-session', 'Do not keep the conversation'),
   option(
     'max-steps',
-    shape.integer('', { min: 1 }),
+    shape.integer('', { minimum: 1 }),
     'Ask the model at most so often for one prompt (default 50)',
   ),
   option(
     'max-cost',
-    shape.number('', { above: 0 }),
+    shape.number('', { exclusiveMinimum: 0 }),
     'Stop a prompt that has cost so many US dollars',
   ),
   toggle('yes', 'Answer the questions of the guard with yes'),

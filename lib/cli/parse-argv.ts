@@ -2,7 +2,7 @@ import { wrongUsage } from '../protocol/errors.ts'
 import { type Flag, hintOf, optionKey } from '../protocol/request/fields.ts'
 import { check } from '../protocol/shape/check.ts'
 import type { RunFields } from '../protocol/request/request.ts'
-import { isObject, type Shape } from '../protocol/shape/shape.ts'
+import { isNumber, isObject, isPath, type Shape } from '../protocol/shape/shape.ts'
 import { unknownName } from '../protocol/wire.ts'
 import { expandHome } from '../protocol/words.ts'
 
@@ -96,7 +96,7 @@ export function parseArgv(
       const name = `${sign}${letter}`
       const flag = sign === '-' ? flags.find(({ short }) => short === letter) : undefined
       const rest = letters.slice(index + 1).join('')
-      if (flag?.shape?.kind === 'number' && rest !== '') return take(name, flag, rest)
+      if (flag?.shape && isNumber(flag.shape) && rest !== '') return take(name, flag, rest)
       if (flag) take(name, flag)
       else if (asShell && shellLetters.test(letter)) shellOptions.push(name)
       else if (asShell && shellLettersWithName.test(letter))
@@ -160,25 +160,15 @@ export function parseArgv(
 
 /** A word of the command line as the value that it stands for; of a list or a record one part. */
 function readWord(name: string, word: string, shape: Shape, home: string | undefined): unknown {
-  switch (shape.kind) {
-    case 'list':
-      return [readWord(name, word, shape.items, home)]
-    case 'record': {
-      const equals = word.indexOf('=')
-      if (equals > 0) return { [word.slice(0, equals)]: word.slice(equals + 1) }
-      throw wrongUsage(`\`${name}\` needs NAME=VALUE, not "${word}"`)
-    }
-    case 'text': {
-      const isPath = shape.hint === 'dir' || shape.hint === 'path'
-      return check(shape, isPath ? expandHome(word, home) : word, name, { names: 'wire' })
-    }
-    case 'number': {
-      const value = shape.unit === 'seconds' ? word : (parseNumber(word) ?? word)
-      return check(shape, value, name, { names: 'wire' })
-    }
-    default:
-      return check(shape, word, name, { names: 'wire' })
+  if (shape.items) return [readWord(name, word, shape.items, home)]
+  if (shape.type === 'object') {
+    const equals = word.indexOf('=')
+    if (equals > 0) return { [word.slice(0, equals)]: word.slice(equals + 1) }
+    throw wrongUsage(`\`${name}\` needs NAME=VALUE, not "${word}"`)
   }
+  const isPlain = isNumber(shape) && shape.unit !== 'seconds'
+  const text = isPath(shape) ? expandHome(word, home) : word
+  return check(shape, isPlain ? (parseNumber(word) ?? word) : text, name, { names: 'wire' })
 }
 
 function parseNumber(word: string): number | null {

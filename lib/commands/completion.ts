@@ -27,20 +27,16 @@ complete -c nacre -e
 complete -c nacre -f -a '(__nacre_words)'
 `
 
-const scripts: Readonly<Record<string, string>> = {
-  bash: forBash,
-  zsh: `autoload -Uz bashcompinit && bashcompinit\n${forBash}`,
-  fish: forFish,
-}
+const forZsh = `autoload -Uz bashcompinit && bashcompinit\n${forBash}`
 
 export const command = createCommand({
   name: 'completion',
   description: 'The completion for a shell, as a script for it',
   flags: [],
   actions: {
-    bash: writeScript('bash', 'in ~/.bashrc: source <(nacre completion bash)'),
-    zsh: writeScript('zsh', 'in ~/.zshrc, after compinit: source <(nacre completion zsh)'),
-    fish: writeScript('fish', 'in ~/.config/fish/config.fish: nacre completion fish | source'),
+    bash: writeScript(forBash, 'in ~/.bashrc: source <(nacre completion bash)'),
+    zsh: writeScript(forZsh, 'in ~/.zshrc, after compinit: source <(nacre completion zsh)'),
+    fish: writeScript(forFish, 'in ~/.config/fish/config.fish: nacre completion fish | source'),
     words: {
       words: ['[<word>…]'],
       description: 'what may stand in place of the last word (the scripts ask this)',
@@ -60,12 +56,12 @@ export const command = createCommand({
   examples: ['nacre completion bash', 'nacre completion zsh', 'nacre completion fish'],
 })
 
-function writeScript(shell: string, description: string): Action {
+function writeScript(script: string, description: string): Action {
   return {
     words: [],
     description,
     async run(_, { streams }) {
-      await streams.stdout.write(scripts[shell] ?? '')
+      await streams.stdout.write(script)
       return 0
     },
   }
@@ -88,7 +84,7 @@ async function listOffered(
   )
   if (valued?.shape) {
     const { shape, description } = valued
-    return shape.kind === 'choice' ? shape.values.map((value) => [value, description]) : []
+    return (shape.enum ?? []).map((value) => [value, description])
   }
   if (last.startsWith('-')) {
     return flags.flatMap((flag) =>

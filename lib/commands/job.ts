@@ -92,7 +92,7 @@ export const command = createCommand({
         toggle('any', 'For the first of several, not for all'),
         option(
           'timeout',
-          shape.number('', { min: 0, unit: 'seconds' }),
+          shape.number('', { minimum: 0, unit: 'seconds' }),
           `At most so long (default and most ${limits.jobWaitSeconds})`,
         ),
       ],

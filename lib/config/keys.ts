@@ -32,8 +32,8 @@ const { boolean, choice, either, integer, list, number, object, record, seconds,
 
 const sandboxes = ['off', 'auto', 'workspace', 'read-only'] as const
 const paths = (description: string) => list(text('', { hint: 'path' }), description)
-const deadline = (description: string) => seconds(description, { above: 0 })
-const amount = (description: string) => integer(description, { min: 1 })
+const deadline = (description: string) => seconds(description, { exclusiveMinimum: 0 })
+const amount = (description: string) => integer(description, { minimum: 1 })
 const tool = text('', { hint: 'tool' })
 const host = text('', { hint: 'host' })
 const { guard: _, ...ofRequests } = fields
@@ -72,7 +72,7 @@ const ownShapes = {
     'Most bytes of all artifacts, oldest removed first (default 2 GiB)',
   ),
   'artifacts.age_days': number('Artifacts are removed after so many days (default 14)', {
-    above: 0,
+    exclusiveMinimum: 0,
   }),
   artifact_dir: text('Folder of the artifacts (default: in the state folder)', { hint: 'dir' }),
   output_format: choice(['text', 'json', 'stream-json'], 'How print answers (default text)'),
@@ -156,8 +156,8 @@ export function reportKeys(
 }
 
 /** A value as a file has it; the names in a record, such as those of variables and hosts, are the user's own. */
-function valueInFile({ kind }: shape.Shape, value: unknown): unknown {
-  if (kind !== 'record' || !shape.isObject(value)) return toWire(value)
+function valueInFile({ type, properties }: shape.Shape, value: unknown): unknown {
+  if (type !== 'object' || properties || !shape.isObject(value)) return toWire(value)
   return Object.fromEntries(Object.entries(value).map(([name, held]) => [name, toWire(held)]))
 }
 
@@ -169,36 +169,26 @@ function placesOf(key: string, entries: readonly Entry[]): string[] {
 
 /** The file of the configuration as a JSON Schema, for editors. */
 export function configurationSchema(): shape.JsonSchema {
-  const properties: Record<string, shape.JsonSchema> = {
-    $schema: { type: 'string', description: 'Where this schema is' },
-  }
-  const withinGroups = new Map<string, typeof properties>()
-  for (const group of groups) withinGroups.set(group, {})
-  for (const [name, { shape }] of keys) {
-    const [group = '', key = ''] = name.split('.')
-    const within = withinGroups.get(group)
-    if (within) within[key] = valueSchema(shape)
-    else properties[name] = valueSchema(shape)
-  }
-  for (const [group, within] of withinGroups) {
-    const schema = closedObject(within)
-    properties[group] = within['enabled'] ? { anyOf: [schema, { type: 'boolean' }] } : schema
+  const fields: Record<string, shape.Shape> = { $schema: shape.anyText('Where this schema is') }
+  for (const [name, { shape }] of keys) if (!name.includes('.')) fields[name] = inFile(shape)
+  for (const group of groups) {
+    const within: Record<string, shape.Shape> = {}
+    for (const [name, { shape }] of keys) {
+      if (name.startsWith(`${group}.`)) within[name.slice(group.length + 1)] = inFile(shape)
+    }
+    const whole = object({}, within)
+    fields[group] = within['enabled'] ? { anyOf: [whole, boolean()] } : whole
   }
   return {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     title: 'Configuration of nacre',
-    ...closedObject(properties),
+    ...shape.jsonSchema(object({}, fields)),
   }
 }
 
-function closedObject(properties: Record<string, shape.JsonSchema>): shape.JsonSchema {
-  return { type: 'object', properties, additionalProperties: false }
-}
-
-function valueSchema(of: shape.Shape): shape.JsonSchema {
-  const schema = shape.jsonSchema(of)
-  if (of.kind !== 'number' || of.unit !== 'seconds') return schema
-  const { description, ...number } = schema
-  const duration = { type: 'string', pattern: '^(\\d+(\\.\\d*)?|\\.\\d+)(ms|s|m|h)?$' }
-  return { anyOf: [number, duration], description }
+/** A time may be a text there, such as `5m`. */
+function inFile(of: shape.Shape): shape.Shape {
+  const { description = '', ...number } = of
+  const duration = text('', { pattern: '^(\\d+(\\.\\d*)?|\\.\\d+)(ms|s|m|h)?$' })
+  return of.unit === 'seconds' ? { anyOf: [number, duration], description } : of
 }

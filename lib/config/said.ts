@@ -3,7 +3,7 @@ import type { ValueNode } from '@humanwhocodes/momoa'
 import { messageOf, MisuseError } from '../protocol/errors.ts'
 import { parseHostAddress } from '../protocol/request/host-address.ts'
 import { check, invalid } from '../protocol/shape/check.ts'
-import { isObject, type Shape } from '../protocol/shape/shape.ts'
+import { isObject, isPath, type Shape } from '../protocol/shape/shape.ts'
 import { nearestName, unknownName } from '../protocol/wire.ts'
 import { expandHome } from '../protocol/words.ts'
 import { isBelow, readRegularFile } from '../system/look.ts'
@@ -150,12 +150,12 @@ const switches: Readonly<Record<string, boolean>> = {
 
 /** A text as the value that it stands for; where it stands for none, the check says so. */
 function parseText(text: string, shape: Shape): unknown {
-  const kinds = (shape.kind === 'either' ? shape.shapes : [shape]).map(({ kind }) => kind)
-  if (kinds.includes('text') || kinds.includes('choice')) return text
-  if (shape.kind === 'list' && shape.items.kind === 'text') {
+  const types = (shape.anyOf ?? [shape]).map(({ type }) => type)
+  if (types.includes('string')) return text
+  if (shape.items?.type === 'string') {
     return text.split(delimiter).filter((path) => path !== '')
   }
-  const isOn = kinds.includes('boolean') ? switches[text.toLowerCase()] : undefined
+  const isOn = types.includes('boolean') ? switches[text.toLowerCase()] : undefined
   if (isOn !== undefined) return isOn
   try {
     return JSON.parse(text) as unknown
@@ -213,11 +213,9 @@ function readEntry(name: string, value: unknown, { placeOf, base, home }: Readin
 }
 
 function completePaths(value: unknown, shape: Shape, base: string, home: string): unknown {
-  if (shape.kind === 'list' && Array.isArray(value)) {
-    return value.map((item) => completePaths(item, shape.items, base, home))
-  }
-  const isPath = shape.kind === 'text' && (shape.hint === 'dir' || shape.hint === 'path')
-  return isPath ? resolve(base, expandHome(String(value), home)) : value
+  const { items } = shape
+  if (items) return (value as unknown[]).map((item) => completePaths(item, items, base, home))
+  return isPath(shape) ? resolve(base, expandHome(String(value), home)) : value
 }
 
 /** Whether a folder is one of those trusted, or below one. Links lead to what they name. */

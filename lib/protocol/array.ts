@@ -1,6 +1,7 @@
 import { MisuseError } from './errors.ts'
 import { limits } from './limits.ts'
-import type { Result, TaskSummary } from './result/result.ts'
+import type { Result, taskCounts, taskEnd, TaskSummary } from './result/result.ts'
+import type { InferFields } from './shape/shape.ts'
 
 /** One request run many times: each time is a task with a number of its own. */
 export interface ArrayRequest {
@@ -54,20 +55,8 @@ export function joinTasks(tasks: readonly number[]): string {
   return ranges.map(([from, to]) => (from === to ? `${from}` : `${from}-${to}`)).join(',')
 }
 
-/** The end of a task, after its last try. */
-export interface TaskEnd {
-  task: number
-  /** 1: it was not tried again. */
-  tries: number
-  result: Result
-}
-
-/** How far an array is. */
-export interface TaskCounts {
-  ended: number
-  failed: number
-  total: number
-}
+export interface TaskEnd extends InferFields<typeof taskEnd> {}
+export interface TaskCounts extends InferFields<typeof taskCounts> {}
 
 export const hasSucceeded = ({ status, exitCode }: Pick<Result, 'status' | 'exitCode'>): boolean =>
   status === 'exited' && exitCode === 0

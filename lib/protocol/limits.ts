@@ -52,8 +52,8 @@ export const limits = {
   snapshotMs: 2000,
 
   /** What the terminal of a run may measure. */
-  terminalColumns: { min: 20, max: 400 },
-  terminalRows: { min: 5, max: 200 },
+  terminalColumns: { minimum: 20, maximum: 400 },
+  terminalRows: { minimum: 5, maximum: 200 },
 
   /** A longer command is refused: the guard reads every command to its end. */
   commandChars: 262_144,

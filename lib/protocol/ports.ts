@@ -2,6 +2,7 @@ import * as shape from './shape/shape.ts'
 import type { ListenerAnswer, StreamName } from './result/event.ts'
 import type { Request, RequestInput } from './request/request.ts'
 import type {
+  failureShape,
   InputKind,
   SandboxUse,
   StopReason,
@@ -61,10 +62,7 @@ export interface StopOptions {
 }
 
 /** The start failed. */
-export interface StartFailure {
-  code: string
-  message: string
-}
+export type StartFailure = shape.Infer<typeof failureShape>
 
 /** The exit status that tells of such a failure, as a shell has it: 126 not executable, 127 not found, else 125. */
 export function statusOfFailure(code: string | undefined): 125 | 126 | 127 {
@@ -159,7 +157,7 @@ export const sessionInfoShape = shape.object({
   busy: shape.boolean(),
   /** Runs that wait for their turn. */
   queued: shape.integer(),
-  idleMs: shape.number('', { min: 0 }),
+  idleMs: shape.number('', { minimum: 0 }),
 })
 /** A session as a list shows it. */
 export interface SessionInfo extends shape.Infer<typeof sessionInfoShape> {}

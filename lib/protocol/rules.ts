@@ -26,11 +26,6 @@ export const allowed: Verdict = {
   suggestedTool: null,
 }
 
-const patterns = shape.either(
-  [shape.text(), shape.list(shape.text())],
-  'a pattern or a list of patterns',
-)
-
 const commands = shape.list(shape.text())
 
 export const userRuleShape = shape.object(
@@ -50,13 +45,18 @@ export const userRuleShape = shape.object(
     /** For messages; without it the place in the configuration. */
     name: shape.text('For messages (default: where it stands)'),
     /** Patterns of the same kind: what one of them matches, the rule lets pass. */
-    notMatch: shape.describe(patterns, 'What one of these matches, the rule lets pass'),
+    notMatch: shape.either(
+      [shape.text(), commands],
+      'a pattern or a list of patterns',
+      'What one of these matches, the rule lets pass',
+    ),
     /** What the one who is stopped reads. */
     reason: shape.text('What the one who is stopped reads'),
     suggestedTool: shape.text('For redirect: the tool to use instead, where the caller has it'),
     /** Built-in rules whose denial it lifts, such as `git-push-force`. */
-    lifts: shape.describe(
-      shape.either([shape.text(), shape.list(shape.text())], 'a rule or a list of rules'),
+    lifts: shape.either(
+      [shape.text(), shape.list(shape.text())],
+      'a rule or a list of rules',
       'For allow: built-in rules whose denial it lifts',
     ),
     /** Look at the text as it was given, once, in place of each simple command. Needs `/…/`. */

@@ -18,7 +18,7 @@ export interface SlashCommand {
   run(rest: string, context: LineContext): void | Promise<void>
 }
 
-const sandboxModes = fields.sandbox.values
+const sandboxModes = fields.sandbox.enum
 
 /** Every slash command, in the order of the help. They work in both modes and from the palette. */
 export const slashCommands: readonly SlashCommand[] = [

@@ -6,7 +6,7 @@ import { parseArgv } from '../../lib/cli/parse-argv.ts'
 
 const flags: Flag[] = [
   { name: 'ignore-case', short: 'i', shape: null, description: '' },
-  { name: 'context', short: 'C', shape: shape.number('', { min: 0 }), description: '' },
+  { name: 'context', short: 'C', shape: shape.number('', { minimum: 0 }), description: '' },
   { name: 'tool', shape: shape.list(shape.text()), description: '' },
 ]
 

@@ -1,6 +1,5 @@
 import { MisuseError } from '../../protocol/errors.ts'
 import { lineRangeParams, refuseBoth } from '../../protocol/result/reading.ts'
-import { objectSchema } from '../../protocol/shape/shape.ts'
 import * as shape from '../../protocol/shape/shape.ts'
 import { toWire } from '../../protocol/wire.ts'
 import { describeEarlyEnd, describeParts } from '../../render/messages.ts'
@@ -22,7 +21,7 @@ export const artifactTool: Tool = {
   name: 'artifact',
   title: 'Read kept output',
   readOnly: true,
-  inputSchema: objectSchema(params),
+  inputSchema: shape.jsonSchema(params),
   description: () =>
     'Reads the complete output of an earlier command, which was too long for its result: by range of lines, from either end, or by search. Every answer is bounded and says where to go on.',
   async call(given, context) {

@@ -1,7 +1,5 @@
 import { MisuseError } from '../../protocol/errors.ts'
-import { fields } from '../../protocol/request/fields.ts'
 import { limits } from '../../protocol/limits.ts'
-import { objectSchema } from '../../protocol/shape/shape.ts'
 import { readingParams } from '../../protocol/result/reading.ts'
 import * as shape from '../../protocol/shape/shape.ts'
 import { toWire } from '../../protocol/wire.ts'
@@ -21,7 +19,7 @@ import {
 const reading = Object.fromEntries(
   Object.entries(readingParams).map(([name, param]) => [
     name,
-    shape.describe(param, `read: ${lowerFirst(param.description ?? '')}`),
+    { ...param, description: `read: ${lowerFirst(param.description ?? '')}` },
   ]),
 ) as typeof readingParams
 
@@ -29,13 +27,12 @@ const params = shape.object(
   { action: shape.choice(['list', 'read', 'wait', 'write', 'kill'], 'What to do') },
   {
     jobId: shape.text('Which job; read, wait, write and kill need it', { hint: 'id' }),
-    ready: shape.describe(
-      fields.ready,
+    ready: shape.text(
       'wait: also answer as soon as the job listens on a port (port:N), a line matches (regex:…) or its output has paused (quiet:ms)',
     ),
     waitSeconds: shape.seconds(
       `wait: at most so long (default 30, at most ${limits.jobWaitSeconds})`,
-      { min: 0 },
+      { minimum: 0 },
     ),
     ...reading,
     text: shape.anyText('write: what to type; end it with a newline to enter a line'),
@@ -51,7 +48,7 @@ export const bashJobTool: Tool = {
   name: 'bash_job',
   title: 'Follow background jobs',
   readOnly: false,
-  inputSchema: objectSchema(params),
+  inputSchema: shape.jsonSchema(params),
   description: () =>
     [
       'Lists, reads, waits for, writes to and stops jobs: runs of the tool bash that go on by themselves.',

@@ -4,7 +4,6 @@ import { contradiction, MisuseError } from '../../protocol/errors.ts'
 import type { RequestInput } from '../../protocol/request/request.ts'
 import type { RunListener } from '../../protocol/result/event.ts'
 import type { Result } from '../../protocol/result/result.ts'
-import { objectSchema } from '../../protocol/shape/shape.ts'
 import * as shape from '../../protocol/shape/shape.ts'
 import { toWire } from '../../protocol/wire.ts'
 import { renderForModel, renderRunning } from '../../render/model.ts'
@@ -14,7 +13,7 @@ import { isErrorFor, readArguments, textResult, type Tool, type ToolContext } fr
 const { min, max } = limits.agentTimeoutSeconds
 
 const options = {
-  timeout: shape.seconds(`Deadline in seconds, ${min} to ${max} (default by mode)`, { min: 0 }),
+  timeout: shape.seconds(`Deadline in seconds, ${min} to ${max} (default by mode)`, { minimum: 0 }),
   ...shape.pick(fields, [
     'mode',
     'cwd',
@@ -28,11 +27,14 @@ const options = {
   ]),
 }
 const params = shape.object({ command }, options)
-const optionsWithHost = { ...options, host: fields.host }
 /** Beside what a model is told: `host`, also if it may use none, and a word by which other tools mean `mode`. */
 const accepted = shape.object(
   { command },
-  { ...optionsWithHost, runInBackground: shape.boolean('The same as mode: "background"') },
+  {
+    ...options,
+    host: fields.host,
+    runInBackground: shape.boolean('The same as mode: "background"'),
+  },
 )
 type BashArguments = shape.Infer<typeof accepted>
 
@@ -43,7 +45,7 @@ export const bashTool: Tool = {
   name: 'bash',
   title: 'Run a command',
   readOnly: false,
-  inputSchema: objectSchema(params),
+  inputSchema: shape.jsonSchema(params),
   description: (cwd, isSandboxed) => {
     const { default: seconds, slow, background } = limits.timeoutSeconds
     return [
@@ -94,12 +96,11 @@ export const bashTool: Tool = {
 
 /** The same tool for a model that may also run commands on these hosts. */
 export function bashToolOn(hosts: readonly string[]): Tool {
-  const schema = objectSchema(shape.object({ command }, optionsWithHost))
-  const host = { type: 'string', enum: [...hosts] }
+  const host = shape.choice(hosts)
   const named = `\`host\` runs it on another machine, with the directories and the shell there: ${hosts.join(', ')}.`
   return {
     ...bashTool,
-    inputSchema: { ...schema, properties: { ...schema.properties, host } },
+    inputSchema: shape.jsonSchema(shape.object({ command }, { ...options, host })),
     description: (...how) => `${bashTool.description(...how)}\n${named}`,
   }
 }

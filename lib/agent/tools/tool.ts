@@ -7,10 +7,11 @@ import type { Bounds } from '../../protocol/result/reading.ts'
 import type { Result } from '../../protocol/result/result.ts'
 import { check } from '../../protocol/shape/check.ts'
 import {
-  type ObjectSchema,
+  isNumber,
   isObject,
-  type Kind,
+  type ObjectSchema,
   type ObjectShape,
+  type Shape,
 } from '../../protocol/shape/shape.ts'
 import { toCamelCase } from '../../protocol/wire.ts'
 import { isCutShort, isFailure } from '../../render/model.ts'
@@ -108,8 +109,8 @@ const remarks = ['description', 'explanation', 'justification']
  * a parameter under a name that models know from other tools. Throws `MisuseError`, which names what is wrong.
  */
 export function readArguments<Value>(params: ObjectShape<Value>, given: unknown): Value {
-  const kinds = { ...params.required, ...params.optional }
-  const isKnown = (name: string) => Object.hasOwn(kinds, toCamelCase(name))
+  const { properties } = params
+  const isKnown = (name: string) => Object.hasOwn(properties, toCamelCase(name))
   const args: Record<string, unknown> = {}
   for (const [spelled, value] of Object.entries(isObject(given) ? given : {})) {
     if (value === null || (remarks.includes(spelled) && !isKnown(spelled))) continue
@@ -119,20 +120,21 @@ export function readArguments<Value>(params: ObjectShape<Value>, given: unknown)
       const message = `\`${spelled}\` means the same as another argument; give \`${name}\` alone`
       throw new MisuseError('invalid_field', message, spelled)
     }
-    const kind = kinds[toCamelCase(name)]
-    args[name] = kind ? readHabit(kind, value) : value
+    const shape = properties[toCamelCase(name)]
+    args[name] = shape ? readHabit(shape, value) : value
   }
   return check(params, isObject(given) ? args : given, '', { names: 'wire' })
 }
 
 /** What is meant by a value of another JSON type than the parameter has; else what was given. */
-function readHabit(kind: Kind, given: unknown): unknown {
-  if (kind.kind === 'record' && kind.values.kind === 'text' && isObject(given)) {
+function readHabit(shape: Shape, given: unknown): unknown {
+  const { additionalProperties: values } = shape
+  if (isObject(values) && values['type'] === 'string' && isObject(given)) {
     const isPlain = (value: unknown) => typeof value === 'number' || typeof value === 'boolean'
     const entries = Object.entries(given)
     return Object.fromEntries(entries.map(([name, it]) => [name, isPlain(it) ? String(it) : it]))
   }
-  if (typeof given !== 'string' || (kind.kind !== 'number' && kind.kind !== 'boolean')) return given
+  if (typeof given !== 'string' || !(isNumber(shape) || shape.type === 'boolean')) return given
   try {
     // A value of a wrong type is refused by the shape.
     return JSON.parse(given.trim().replace(/^(true|false)$/i, (word) => word.toLowerCase()))

@@ -143,9 +143,9 @@ const callParams = shape.object(
   { name: shape.text() },
   // Null if a model gave none.
   { arguments: shape.nullable(shape.record(shape.anything())) },
-  { isOpen: true },
+  { additionalProperties: true },
 )
-const readParams = shape.object({ uri: shape.text() }, {}, { isOpen: true })
+const readParams = shape.object({ uri: shape.text() }, {}, { additionalProperties: true })
 
 function createMethods(
   { executor, cwd, isStructured }: McpContext,

@@ -1,5 +1,6 @@
 import type { InjectionQueue } from '../../agent/injection.ts'
 import type { Run, RunOptions } from '../../executor/executor.ts'
+import { createLazy } from '../../protocol/deferred.ts'
 import { MisuseError, wrongUsage } from '../../protocol/errors.ts'
 import { mayOutlive, mayReturnEarly } from '../../executor/wait.ts'
 import type { RequestInput, Stdin } from '../../protocol/request/request.ts'
@@ -7,7 +8,7 @@ import { emptyPrompt, parsePrompt, type PrintOptions } from '../../protocol/prom
 import type { Result } from '../../protocol/result/result.ts'
 import { readLines, readText, type Streams } from '../streams.ts'
 import { createAnswer } from './answer.ts'
-import type { createPrompter, PrompterContext } from './prompt.ts'
+import type { PrompterContext } from './prompt.ts'
 import { createApprove, typeIntoRun } from '../terminal.ts'
 
 export interface PrintContext extends PrompterContext {
@@ -78,15 +79,11 @@ async function createConversation(
     const { createInjectionQueue } = await import('../../agent/injection.ts')
     commands = createInjectionQueue(context.executor.artifacts)
   }
-  let asking: ReturnType<typeof createPrompter> | null = null
-  return {
-    commands,
-    async ask(text, stdin) {
-      const prompter = await import('./prompt.ts')
-      asking ??= prompter.createPrompter(options, context, commands)
-      return (await asking)(text, stdin)
-    },
-  }
+  const prompter = createLazy(async () => {
+    const { createPrompter } = await import('./prompt.ts')
+    return createPrompter(options, context, commands)
+  })
+  return { commands, ask: async (text, stdin) => (await prompter.open())(text, stdin) }
 }
 
 async function answerPrompt(

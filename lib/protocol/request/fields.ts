@@ -3,16 +3,14 @@ import { limits } from '../limits.ts'
 import { toCamelCase } from '../wire.ts'
 
 /** A name that a variable of an environment can have and that programs can read. */
-const variableName = /^[^\d\s=\0][^\s=\0]*$/
+const variableName = '^[^\\d\\s=\\0][^\\s=\\0]*$'
 
 /** The fields that every front door offers. All may be left out; numbers name their unit. */
 export const fields = {
   cwd: shape.text('Working directory (default: the current one)', { hint: 'dir' }),
-  env: shape.record(
-    shape.text('', { mayBeEmpty: true }),
-    'Variables added over the environment of the run',
-    variableName,
-  ),
+  env: shape.record(shape.anyText(), 'Variables added over the environment of the run', {
+    propertyNames: shape.anyText('', { pattern: variableName }),
+  }),
   timeoutSeconds: shape.seconds('Stop the run after this time; 0 never'),
   mode: shape.choice(
     ['default', 'slow', 'background'],
@@ -42,7 +40,7 @@ export const fields = {
     'Run on another machine: ssh://, docker://, podman://, kubectl:// or slurm://…, or a name that ssh knows',
     { hint: 'host' },
   ),
-  cores: shape.integer('Slurm: so many cores (--cpus-per-task)', { min: 1 }),
+  cores: shape.integer('Slurm: so many cores (--cpus-per-task)', { minimum: 1 }),
   memory: shape.text('Slurm: so much memory, with a unit as sbatch has it (--mem)', { hint: '4G' }),
   sbatch: shape.list(
     shape.text('', { hint: 'word' }),
@@ -52,7 +50,7 @@ export const fields = {
     'Run it so many times at once, each with its number in NACRE_TASK (- reads a command a line)',
     { hint: 'N|1-500' },
   ),
-  jobs: shape.integer('Of an array: at most so many tasks at once, on each host', { min: 1 }),
+  jobs: shape.integer('Of an array: at most so many tasks at once, on each host', { minimum: 1 }),
   retry: shape.integer('Of an array: try a task that fails so often again (default 0)'),
   streams: shape.choice(
     ['merged', 'separate'],
@@ -60,8 +58,8 @@ export const fields = {
   ),
   head: shape.integer('Only the first lines of the text'),
   tail: shape.integer('Only the last lines of the text (after `head`)'),
-  maxLines: shape.integer('At most so many lines of text (default 2000)', { min: 1 }),
-  maxBytes: shape.integer('At most so many bytes of text (default 51200)', { min: 1 }),
+  maxLines: shape.integer('At most so many lines of text (default 2000)', { minimum: 1 }),
+  maxBytes: shape.integer('At most so many bytes of text (default 51200)', { minimum: 1 }),
   truncate: shape.choice(
     ['tail', 'head-tail', 'middle', 'none'],
     'Which part of a long text is kept',
@@ -92,7 +90,7 @@ export type FieldName = keyof typeof fields
 export const fieldNames = Object.keys(fields) as FieldName[]
 
 /** The command of a run, which is no option. */
-export const command = shape.anyText('The command line, as a shell reads it', 'command')
+export const command = shape.anyText('The command line, as a shell reads it', { hint: 'command' })
 
 /** What a request runs: exactly one of `command`, `args`, `commands` and `script`. */
 export const subjects = {
@@ -159,19 +157,10 @@ export function optionKey({ name }: Pick<Flag, 'name'>): string {
 }
 
 /** What the value of an option is called in help: `dir`, `kill|background`. */
-export function hintOf(shape: shape.Shape): string {
-  switch (shape.kind) {
-    case 'text':
-      return shape.hint
-    case 'choice':
-      return shape.values.join('|')
-    case 'record':
-      return 'K=V'
-    case 'list':
-      return hintOf(shape.items)
-    case 'number':
-      return shape.unit === 'seconds' ? 'duration' : 'n'
-    default:
-      return 'value'
-  }
+export function hintOf(of: shape.Shape): string {
+  const { type, hint, enum: values, items, unit } = of
+  if (items) return hintOf(items)
+  if (shape.isNumber(of)) return unit === 'seconds' ? 'duration' : 'n'
+  if (type === 'object') return 'K=V'
+  return hint ?? values?.join('|') ?? 'text'
 }

@@ -6,7 +6,7 @@ import { outcome, statuses } from './result.ts'
 
 const { anyText, boolean, choice, integer, list, nullable, object } = shape
 
-const positive = (description: string) => integer(description, { min: 1 })
+const positive = (description: string) => integer(description, { minimum: 1 })
 
 /** How much of a text is given at once. Both limits hold, whichever is hit first, in whole lines. */
 export const boundParams = {
@@ -170,7 +170,7 @@ export const jobFilter = {
     ['running', 'ended', 'exited', 'signaled', 'stopped', 'lost', 'not_started'],
     'Only jobs that stand so; `ended` is every status but `running`',
   ),
-  limit: integer('Only the newest ones (default all)', { min: 1 }),
+  limit: integer('Only the newest ones (default all)', { minimum: 1 }),
 }
 export interface JobFilter extends shape.Optional<typeof jobFilter> {}
 

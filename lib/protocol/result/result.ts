@@ -60,9 +60,9 @@ export interface Survivor extends shape.Infer<typeof survivor> {}
 
 const usage = object({
   /** Time of the processors in its own code and what it started. */
-  userMs: number('', { min: 0 }),
+  userMs: number('', { minimum: 0 }),
   /** Time of the processors in the kernel. */
-  systemMs: number('', { min: 0 }),
+  systemMs: number('', { minimum: 0 }),
   /** The most memory at once; null where the system does not count it for a run. */
   maxRssBytes: nullable(integer()),
 })
@@ -96,10 +96,10 @@ const taskSummary = object({
   left: anyText(),
   /** Tries beyond the first of each. */
   retries: integer(),
-  slowest: nullable(object({ task: integer(), durationMs: number('', { min: 0 }) })),
+  slowest: nullable(object({ task: integer(), durationMs: number('', { minimum: 0 }) })),
   /** Those that run now, the longest first; at most 50. */
   runningTasks: list(
-    object({ task: integer(), durationMs: number('', { min: 0 }), host: nullable(anyText()) }),
+    object({ task: integer(), durationMs: number('', { minimum: 0 }), host: nullable(anyText()) }),
   ),
 })
 export interface TaskSummary extends shape.Infer<typeof taskSummary> {}
@@ -140,7 +140,7 @@ export const outcome = {
   /** Null: this machine. */
   host: nullable(anyText()),
   /** Monotonic clock. */
-  durationMs: number('', { min: 0 }),
+  durationMs: number('', { minimum: 0 }),
   /** Of `output`, or of `stdout`. */
   truncation: nullable(truncation),
   /** Where the complete bytes of it are; null where nothing was kept. */
@@ -159,7 +159,7 @@ export const outcome = {
 
 const outcomeOptional = {
   /** The deadline that ended it: with `timeout` for the whole run, with `inactivity` for its silence. */
-  limitSeconds: number('', { min: 0 }),
+  limitSeconds: number('', { minimum: 0 }),
   /** With separate streams only. */
   stderrTruncation: nullable(truncation),
   /** The same for the standard error. */
@@ -181,6 +181,16 @@ const texts = {
 
 export const resultShape = object(outcome, { ...outcomeOptional, ...texts })
 
+/** The end of a task of an array, after its last try. */
+export const taskEnd = {
+  task: integer(),
+  /** 1: it was not tried again. */
+  tries: integer(),
+  result: resultShape,
+}
+/** How far an array is. */
+export const taskCounts = { ended: integer(), failed: integer(), total: integer() }
+
 /** What a nacre tells of a run that it carries for another one, beside the streams. */
 export const toldShape = object(
   {
@@ -188,7 +198,7 @@ export const toldShape = object(
     ...shape.pick(outcome, ['usage', 'error', 'notices']),
   },
   { sandbox: sandboxUseShape },
-  { isOpen: true },
+  { additionalProperties: true },
 )
 export interface ToldResult extends shape.Infer<typeof toldShape> {}
 
@@ -210,7 +220,7 @@ export const modelUsageShape = object({
   outputTokens: integer(),
   cacheReadTokens: integer(),
   /** Null where the price of the model is not known. */
-  costUsd: nullable(number('', { min: 0 })),
+  costUsd: nullable(number('', { minimum: 0 })),
 })
 
 /** How a prompt ended, as data; the same in every door. */
@@ -230,7 +240,7 @@ export const promptResult = {
   /** `provider/name`; null where there is none. */
   model: nullable(anyText()),
   conversationId: anyText(),
-  durationMs: number('', { min: 0 }),
+  durationMs: number('', { minimum: 0 }),
   /** Why there is no answer. */
   error: nullable(failureShape),
 }

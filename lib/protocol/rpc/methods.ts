@@ -10,32 +10,22 @@ import {
 } from '../result/reading.ts'
 import { fields } from '../request/fields.ts'
 import { limits } from '../limits.ts'
-import { outcome, promptResult, resultShape } from '../result/result.ts'
+import { outcome, promptResult, resultShape, taskCounts, taskEnd } from '../result/result.ts'
 import { verdictShape } from '../rules.ts'
 import { sessionInfoShape } from '../ports.ts'
 import { requestShape } from '../request/request.ts'
 import { damagedRecords, shellMethods } from './shell-methods.ts'
 import type { Wire } from '../wire.ts'
 
-const {
-  anyText,
-  anything,
-  boolean,
-  choice,
-  describe,
-  integer,
-  list,
-  nullable,
-  number,
-  object,
-  text,
-} = shape
+const { anyText, anything, boolean, choice, integer, list, nullable, number, object, text } = shape
 
 /** The name of a message: JSON-RPC 2.0, section 4. */
 export type RequestId = string | number | null
 
-const requestId = nullable(
-  shape.either([anyText(), number()], 'a text, a number or null', 'Of the request'),
+const requestId = shape.either(
+  [anyText(), number(), shape.none],
+  'a text, a number or null',
+  'Of the request',
 )
 const artifactId = text('The id of the artifact', { hint: 'id' })
 const conversation = text('Which conversation (default: the one of this connection)', {
@@ -54,10 +44,10 @@ export const rpcMethods = {
         capabilities: object(
           {},
           { supportsApproval: boolean('The client answers `approval.request`') },
-          { description: 'What the client can do', isOpen: true },
+          { description: 'What the client can do', additionalProperties: true },
         ),
       },
-      { isOpen: true },
+      { additionalProperties: true },
     ),
     result: object({
       server: object({ name: anyText(), version: anyText() }),
@@ -127,7 +117,7 @@ export const rpcMethods = {
         offset: integer('Bytes to pass over: next_offset of the answer before (default 0)'),
         limit: integer(
           `How many bytes (default ${limits.maxBytes}, at most ${limits.rawReadBytes})`,
-          { min: 1 },
+          { minimum: 1 },
         ),
       },
     ),
@@ -140,7 +130,7 @@ export const rpcMethods = {
         context: integer('Lines around each match (default 0)'),
         ignoreCase: boolean('Take a for A (default false)'),
         offset: lineRangeParams.offset,
-        limit: integer('How many matches (default 200)', { min: 1 }),
+        limit: integer('How many matches (default 200)', { minimum: 1 }),
         maxLines: boundParams.maxLines,
         maxBytes: boundParams.maxBytes,
       },
@@ -176,7 +166,7 @@ export const rpcMethods = {
   /** Cancels a request of this connection by the id of its message. */
   '$/cancel': {
     params: object(
-      { id: describe(requestId, 'Of the request to cancel') },
+      { id: { ...requestId, description: 'Of the request to cancel' } },
       { interrupt: boolean('As Ctrl-C does: a command is ended by INT first (default false)') },
     ),
     result: object({ cancelled: boolean() }),
@@ -223,15 +213,7 @@ export const rpcNotifications = {
   }),
   'shell.output': object({ id: anyText(), stream: choice(streamNames), data: anyText() }),
   /** Of an array: a task has ended, after its last try. `ended` of `total` have by now. */
-  'shell.task': object({
-    id: anyText(),
-    task: integer(),
-    tries: integer(),
-    result: resultShape,
-    ended: integer(),
-    failed: integer(),
-    total: integer(),
-  }),
+  'shell.task': object({ id: anyText(), ...taskEnd, ...taskCounts }),
   'shell.exited': object(
     shape.pick(outcome, ['id', 'status', 'exitCode', 'signal', 'reason', 'durationMs']),
   ),

@@ -3,16 +3,16 @@ import { limits } from '../limits.ts'
 import { jobEntryShape, jobFilter, jobOutputShape, readingParams } from '../result/reading.ts'
 import {
   failureShape,
+  outcome,
   resultShape,
   sandboxUseShape,
-  statuses,
-  stopReasons,
+  taskEnd,
   waitedShape,
 } from '../result/result.ts'
 import { verdictShape } from '../rules.ts'
 import * as shape from '../shape/shape.ts'
 
-const { anyText, boolean, choice, integer, list, nullable, number, object, seconds, text } = shape
+const { anyText, boolean, choice, list, object, seconds, text } = shape
 
 const id = text('The id of the run', { hint: 'id' })
 const { mode: _, ...runFields } = fields
@@ -34,26 +34,19 @@ export const shellMethods = {
         stream,
         stdin,
         timeoutSeconds: seconds(`Stop the run after so many seconds (default ${execSeconds})`, {
-          above: 0,
-          max: maxExecSeconds,
+          exclusiveMinimum: 0,
+          maximum: maxExecSeconds,
         }),
       },
     ),
     result: object(
       {
-        id: anyText(),
-        /** Null unless exited. */
-        exitCode: nullable(integer()),
-        signal: nullable(anyText()),
+        ...shape.pick(outcome, ['id', 'exitCode', 'signal', 'durationMs', 'status', 'reason']),
         stdout: anyText(),
         stderr: anyText(),
         truncated: object({ stdout: boolean(), stderr: boolean(), combined: boolean() }),
-        durationMs: number('', { min: 0 }),
         /** The first 400 characters of the command. */
-        commandPreview: text('', { mayBeEmpty: true, maxLength: limits.commandPreviewChars }),
-        status: choice(statuses),
-        /** When stopped. */
-        reason: nullable(choice(stopReasons)),
+        commandPreview: anyText('', { maxLength: limits.commandPreviewChars }),
       },
       {
         /** Where the complete raw output is kept, when it did not fit. */
@@ -85,9 +78,7 @@ export const shellMethods = {
   /** The tasks of an array that have ended, in the order of their numbers. */
   'shell.tasks': {
     params: object({ id }),
-    result: object({
-      tasks: list(object({ task: integer(), tries: integer(), result: resultShape })),
-    }),
+    result: object({ tasks: list(object(taskEnd)) }),
   },
   'shell.output': { params: object({ id }, readingParams), result: jobOutputShape },
   /**
@@ -103,8 +94,8 @@ export const shellMethods = {
         any: boolean('Of several: wait for the first end, not for all (default false)'),
         ready: fields.ready,
         timeoutSeconds: seconds(`Wait at most so long (default ${limits.jobWaitSeconds})`, {
-          above: 0,
-          max: limits.jobWaitSeconds,
+          exclusiveMinimum: 0,
+          maximum: limits.jobWaitSeconds,
         }),
       },
     ),

@@ -1,7 +1,7 @@
 import { MisuseError } from '../errors.ts'
 import { didYouMean, toCamelCase, toSnakeCase, unknownName } from '../wire.ts'
 import { parseDuration } from '../words.ts'
-import { isObject, type Kind, type ObjectShape, type Shape } from './shape.ts'
+import { isNumber, type Shape } from './shape.ts'
 
 /** How a check reads and names what it is given. */
 export interface Reading {
@@ -24,143 +24,136 @@ export function check<Value>(
   path: string,
   reading: Reading,
 ): Value {
-  return checkKind(shape, given, path, reading) as Value
+  return checkValue(shape, given, path, reading) as Value
 }
 
-function checkKind(kind: Kind, given: unknown, path: string, reading: Reading): unknown {
-  switch (kind.kind) {
-    case 'anything':
-      return given
-    case 'nullable':
-      return given === null ? null : checkKind(kind.of, given, path, reading)
-    case 'either': {
-      const found = kind.shapes.find(({ kind }) => jsonTypes[kind] === jsonTypeOf(given))
-      if (found === undefined) throw invalid(path, kind.wanted, given)
-      return checkKind(found, given, path, reading)
+function checkValue(shape: Shape, given: unknown, path: string, reading: Reading): unknown {
+  if (shape.anyOf) {
+    const type = jsonTypeOf(given)
+    const found = shape.anyOf.find((of) => of.type === type || (isNumber(of) && type === 'number'))
+    if (!found) throw invalid(path, wantedOf(shape), given)
+    return checkValue(found, given, path, reading)
+  }
+  const value = readSpelling(shape, given)
+  if (!accepts(shape, value)) {
+    const whole = reading.names === 'wire' ? 'params' : 'request'
+    const { code, message, field } = invalid(path || whole, wantedOf(shape), given)
+    const hint = shape.enum && typeof value === 'string' ? didYouMean(value, shape.enum, '"') : ''
+    throw new MisuseError(code, message + hint, field)
+  }
+  const { items, properties } = shape
+  if (items) {
+    const list = value as unknown[]
+    return list.map((item, index) => checkValue(items, item, `${path}[${index}]`, reading))
+  }
+  if (shape.type !== 'object') return value
+  return properties
+    ? checkObject(shape, value as object, path, reading)
+    : checkRecord(shape, value as object, path, reading)
+}
+
+/** The value that another spelling stands for: a duration, a word with what may stand before it. */
+function readSpelling({ unit, prefix }: Shape, given: unknown): unknown {
+  if (typeof given !== 'string') return given
+  if (unit === 'seconds') return parseDuration(given)
+  return prefix && given.startsWith(prefix) ? given.slice(prefix.length) : given
+}
+
+/** Whether a value has the type and the bounds of a shape; what it holds is not looked at. */
+function accepts(shape: Shape, value: unknown): boolean {
+  switch (shape.type) {
+    case undefined:
+      return true
+    case 'string': {
+      if (typeof value !== 'string') return false
+      const { enum: values, pattern, minLength = 0, maxLength = Infinity } = shape
+      if (values) return values.includes(value)
+      if (pattern !== undefined && !new RegExp(pattern).test(value)) return false
+      if (minLength > 0 && value.includes('\0')) return false
+      return value.length >= minLength && value.length <= maxLength
     }
-    case 'list':
-      if (!Array.isArray(given)) throw invalid(path, wantedOf(kind), given)
-      return given.map((item, index) => checkKind(kind.items, item, `${path}[${index}]`, reading))
-    case 'record': {
-      if (!isObject(given)) throw invalid(path, wantedOf(kind), given)
-      const wrong = Object.keys(given).find((name) => kind.namePattern?.test(name) === false)
-      if (wrong !== undefined) {
-        const message = `\`${wrong.slice(0, 80)}\` cannot be a name in \`${path}\``
-        throw new MisuseError('invalid_field', message, path)
-      }
-      const checked = Object.entries(given).map(([name, value]) => [
-        name,
-        checkKind(kind.values, value, `${path}.${name}`, reading),
-      ])
-      return Object.fromEntries(checked) as unknown
+    case 'number':
+    case 'integer': {
+      if (typeof value !== 'number') return false
+      const { minimum = -Infinity, exclusiveMinimum = -Infinity, maximum = Infinity } = shape
+      const isRight = shape.type === 'number' ? Number.isFinite(value) : Number.isSafeInteger(value)
+      return isRight && value >= minimum && value > exclusiveMinimum && value <= maximum
     }
-    case 'object':
-      return checkObject(kind, given, path, reading)
-    case 'choice': {
-      const { values, prefix = '' } = kind
-      const word = typeof given === 'string' ? given : ''
-      const value = word.startsWith(prefix) ? word.slice(prefix.length) : word
-      if (values.includes(value)) return value
-      const { code, message } = invalid(path, wantedOf(kind), given)
-      throw new MisuseError(code, message + didYouMean(value, values, '"'), path)
-    }
-    case 'number': {
-      const isDuration = kind.unit === 'seconds' && typeof given === 'string'
-      const value = isDuration ? parseDuration(given) : given
-      if (acceptsNumber(kind, value)) return value
-      throw invalid(path, wantedOf(kind), given)
-    }
-    case 'text':
-      if (acceptsText(kind, given)) return given
-      throw invalid(path, wantedOf(kind), given)
-    case 'boolean':
-      if (typeof given === 'boolean') return given
-      throw invalid(path, wantedOf(kind), given)
+    default:
+      return jsonTypeOf(value) === shape.type
   }
 }
 
-function acceptsText(
-  { mayBeEmpty, maxLength = Infinity }: Extract<Kind, { kind: 'text' }>,
-  given: unknown,
-): boolean {
-  if (typeof given !== 'string' || given.length > maxLength) return false
-  return mayBeEmpty || (given !== '' && !given.includes('\0'))
-}
-
-function acceptsNumber(
-  {
-    isWhole,
-    min = -Infinity,
-    above = -Infinity,
-    max = Infinity,
-  }: Extract<Kind, { kind: 'number' }>,
-  given: unknown,
-): boolean {
-  if (typeof given !== 'number') return false
-  const isRight = isWhole ? Number.isSafeInteger(given) : Number.isFinite(given)
-  return isRight && given >= min && given > above && given <= max
+/** An object with names of somebody's own. */
+function checkRecord(
+  { additionalProperties: values, propertyNames }: Shape,
+  given: object,
+  path: string,
+  reading: Reading,
+): Record<string, unknown> {
+  const checked = Object.entries(given).map(([name, value]) => {
+    if (propertyNames && !accepts(propertyNames, name)) {
+      const message = `\`${name.slice(0, 80)}\` cannot be a name in \`${path}\``
+      throw new MisuseError('invalid_field', message, path)
+    }
+    return [name, checkValue(values as Shape, value, `${path}.${name}`, reading)]
+  })
+  return Object.fromEntries(checked) as Record<string, unknown>
 }
 
 function checkObject(
-  { required, optional, isOpen }: ObjectShape,
-  given: unknown,
+  { properties = {}, required = [], additionalProperties: isOpen }: Shape,
+  given: object,
   path: string,
   reading: Reading,
 ): Record<string, unknown> {
   const { names, called = 'field' } = reading
   const isWire = names === 'wire'
-  if (!isObject(given)) throw invalid(path || (isWire ? 'params' : 'request'), 'an object', given)
+  const spell = isWire ? toSnakeCase : (name: string) => name
   const checked: Record<string, unknown> = {}
   const within = path === '' ? '' : `${path}.`
   for (const [spelled, value] of Object.entries(given)) {
     const name = isWire ? toCamelCase(spelled) : spelled
-    const isSpelled = !isWire || toSnakeCase(name) === spelled
-    const fields = [required, optional].find((known) => isSpelled && Object.hasOwn(known, name))
-    const shape = fields?.[name]
+    const isKnown = Object.hasOwn(properties, name) && spell(name) === spelled
+    const shape = isKnown ? properties[name] : undefined
     if (shape === undefined) {
       if (isOpen) continue
-      const known = [...Object.keys(required), ...Object.keys(optional)]
-      const spellings = isWire ? known.map(toSnakeCase) : known
-      throw unknownName(called, spelled, spellings, `${within}${spelled}`)
+      const known = Object.keys(properties).map(spell)
+      throw unknownName(called, spelled, known, `${within}${spelled}`)
     }
     // A caller in JavaScript may give `undefined` for a field that it leaves out.
     if (value === undefined && !isWire) continue
-    checked[name] = checkKind(shape, value, `${within}${spelled}`, reading)
+    checked[name] = checkValue(shape, value, `${within}${spelled}`, reading)
   }
-  for (const [name, shape] of Object.entries(required)) {
+  for (const name of required) {
     if (name in checked) continue
-    const spelled = within + (isWire ? toSnakeCase(name) : name)
-    const values = shape.kind === 'choice' ? `; it must be ${wantedOf(shape)}` : ''
+    const spelled = within + spell(name)
+    const shape = properties[name]
+    const values = shape?.enum ? `; it must be ${wantedOf(shape)}` : ''
     throw new MisuseError('missing_field', `\`${spelled}\` is missing${values}`, spelled)
   }
   return checked
-}
-
-/** The JSON type of the values of a kind, where they have a single one. */
-const jsonTypes: Partial<Record<Kind['kind'], string>> = {
-  text: 'string',
-  choice: 'string',
-  boolean: 'boolean',
-  number: 'number',
-  list: 'array',
-  record: 'object',
-  object: 'object',
 }
 
 function jsonTypeOf(value: unknown): string {
   return value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value
 }
 
-/** What a value of this kind must be, in words: "a whole number, 20 to 400". */
-export function wantedOf(kind: Kind): string {
-  switch (kind.kind) {
-    case 'text':
-      if (kind.maxLength !== undefined) return `a text of at most ${kind.maxLength} characters`
-      return kind.mayBeEmpty ? 'a text' : 'a text that is not empty'
+/** What a value of this shape must be, in words: "a whole number, 20 to 400". */
+export function wantedOf(shape: Shape): string {
+  const { wanted, enum: values, anyOf, items, properties, additionalProperties } = shape
+  if (wanted !== undefined) return wanted
+  if (values) return `one of ${values.join(', ')}`
+  if (anyOf) return anyOf.map(wantedOf).join(', or ')
+  switch (shape.type) {
+    case 'string':
+      if (shape.maxLength !== undefined) return `a text of at most ${shape.maxLength} characters`
+      return shape.minLength ? 'a text that is not empty' : 'a text'
     case 'boolean':
       return 'true or false'
-    case 'number': {
-      const { isWhole, min, above, max, unit } = kind
+    case 'number':
+    case 'integer': {
+      const { minimum: min, exclusiveMinimum: above, maximum: max } = shape
       const bounds =
         min !== undefined && max !== undefined
           ? `, ${min} to ${max}`
@@ -169,28 +162,24 @@ export function wantedOf(kind: Kind): string {
               min === undefined ? '' : `, ${min} or more`,
               max === undefined ? '' : `, at most ${max}`,
             ].join('')
-      const spelled = unit === 'seconds' ? ', in seconds or as 500ms, 30s, 5m, 2h' : ''
-      return `a ${isWhole ? 'whole ' : ''}number${bounds}${spelled}`
+      const spelled = shape.unit === 'seconds' ? ', in seconds or as 500ms, 30s, 5m, 2h' : ''
+      return `a ${shape.type === 'integer' ? 'whole ' : ''}number${bounds}${spelled}`
     }
-    case 'choice':
-      return `one of ${kind.values.join(', ')}`
-    case 'list':
-      return `a list of ${pluralOf(kind.items)}`
-    case 'record':
-      return `an object of ${pluralOf(kind.values)}`
+    case 'array':
+      return `a list of ${pluralOf(items)}`
     case 'object':
-      return 'an object'
-    case 'nullable':
-      return `${wantedOf(kind.of)}, or null`
-    case 'either':
-      return kind.wanted
-    case 'anything':
+      return properties ? 'an object' : `an object of ${pluralOf(additionalProperties)}`
+    case 'null':
+      return 'null'
+    default:
       return 'a value'
   }
 }
 
-function pluralOf({ kind }: Kind): string {
-  return kind === 'text' || kind === 'number' || kind === 'object' ? `${kind}s` : 'values'
+function pluralOf(of: Shape | boolean = false): string {
+  if (typeof of === 'boolean') return 'values'
+  if (isNumber(of)) return 'numbers'
+  return of.type === 'string' ? 'texts' : of.type === 'object' ? 'objects' : 'values'
 }
 
 /** Misuse of a field: what it must be, and what it is. */

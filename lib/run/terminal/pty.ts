@@ -103,8 +103,8 @@ async function listLeftBehind(pid: number, root: TreeRoot): Promise<string[]> {
 }
 
 function clampSize({ columns, rows }: TerminalSize): TerminalSize {
-  const clamp = (value: number, { min, max }: { min: number; max: number }) =>
-    Math.min(max, Math.max(min, Math.round(value)))
+  const clamp = (value: number, { minimum, maximum }: Record<'minimum' | 'maximum', number>) =>
+    Math.min(maximum, Math.max(minimum, Math.round(value)))
   return {
     columns: clamp(columns || usualSize.columns, limits.terminalColumns),
     rows: clamp(rows || usualSize.rows, limits.terminalRows),
