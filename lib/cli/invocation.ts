@@ -4,6 +4,7 @@ import { contradiction, MisuseError, wrongUsage } from '../protocol/errors.ts'
 import { nearestName } from '../protocol/wire.ts'
 import type { PrintOptions, PromptOptions, Subject } from '../protocol/prompt.ts'
 import type { RunFields } from '../protocol/request/request.ts'
+import { pick } from '../protocol/shape/shape.ts'
 import type { ParsedArgv } from './parse-argv.ts'
 
 /** Which front door a command line asks for, or what it only asks to see. */
@@ -152,24 +153,12 @@ export function chooseMode(parsed: ParsedArgv, subcommands: readonly string[]): 
   throw new MisuseError('unknown_command', message)
 }
 
-/** What says where and how all commands run, those of a model too. */
-const placeFields = [
-  'cwd',
-  'env',
-  'sandbox',
-  'network',
-  'workspace',
-  'shell',
-  'login',
-  'guard',
-  'hardening',
-] as const
-
-/** Those options of one run that hold for every other run of the same nacre. */
+/** Those options of one run that hold for every other run of the same nacre, those of a model too: where and how. */
 export function placeOptions(run: RunFields): RunFields {
-  return Object.fromEntries(
-    placeFields.flatMap((name) => (run[name] === undefined ? [] : [[name, run[name]]])),
-  )
+  return {
+    ...pick(run, ['cwd', 'env', 'sandbox', 'network', 'workspace']),
+    ...pick(run, ['shell', 'login', 'guard', 'hardening']),
+  }
 }
 
 /** Throws `MisuseError` where two of the options contradict each other. */

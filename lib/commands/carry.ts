@@ -1,5 +1,6 @@
 import { wrongUsage } from '../protocol/errors.ts'
-import type { Result } from '../protocol/result/result.ts'
+import { type Result, type ToldResult, toldShape } from '../protocol/result/result.ts'
+import { pick } from '../protocol/shape/shape.ts'
 import { toWire } from '../protocol/wire.ts'
 import type { Command } from '../doors/command.ts'
 
@@ -51,7 +52,6 @@ const mostNamed = 20
 
 /** What cannot be told by the streams and the exit status. */
 function describe(result: Result) {
-  const { status, exitCode, signal, reason, pipeStatus, usage, sandbox, error } = result
-  const notices = result.notices.slice(0, mostNamed)
-  return { status, exitCode, signal, reason, pipeStatus, usage, sandbox, error, notices }
+  const told = pick(result, Object.keys(toldShape.properties) as (keyof ToldResult)[])
+  return { ...told, notices: result.notices.slice(0, mostNamed) }
 }

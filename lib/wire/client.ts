@@ -128,31 +128,22 @@ export function createCaller<Methods extends Table<Methods> = RpcMethods, Told =
   return {
     // What has come before the end may be an answer.
     fail: (why) => messages.whenTaken(() => fail(why)),
-    request: (method, params, { signal } = {}) =>
-      new Promise((resolve, reject) => {
-        if (over) {
-          reject(over)
-          return
-        }
-        const id = ++count
-        const cancel = () => {
-          const interrupt = signal?.reason === interruption
-          send({ method: '$/cancel', params: { id, ...(interrupt && { interrupt }) } })
-        }
-        const settleWith =
-          <Outcome>(settle: (outcome: Outcome) => void) =>
-          (outcome: Outcome) => {
-            signal?.removeEventListener('abort', cancel)
-            settle(outcome)
-          }
-        waiting.set(id, {
-          resolve: settleWith(resolve),
-          reject: settleWith(reject),
-        })
-        send({ id, method, params })
-        if (signal?.aborted) cancel()
-        else signal?.addEventListener('abort', cancel, { once: true })
-      }),
+    async request(method, params, { signal } = {}) {
+      if (over) throw over
+      const id = ++count
+      const cancel = () => {
+        const interrupt = signal?.reason === interruption
+        send({ method: '$/cancel', params: { id, ...(interrupt && { interrupt }) } })
+      }
+      type Answer = Methods[typeof method]['result']
+      const answered = new Promise<Answer>((resolve, reject) =>
+        waiting.set(id, { resolve, reject }),
+      )
+      send({ id, method, params })
+      if (signal?.aborted) cancel()
+      else signal?.addEventListener('abort', cancel, { once: true })
+      return answered.finally(() => signal?.removeEventListener('abort', cancel))
+    },
   }
 }
 

@@ -16,6 +16,7 @@ import type { RequestInput } from '../../protocol/request/request.ts'
 import { listenToText } from '../../protocol/result/event.ts'
 import type { Result } from '../../protocol/result/result.ts'
 import type { MethodName } from '../../protocol/rpc/methods.ts'
+import { pick } from '../../protocol/shape/shape.ts'
 import { quoteWord, startOf } from '../../protocol/words.ts'
 import {
   type AnswerOf,
@@ -112,17 +113,12 @@ function describeExec(result: Result): AnswerOf<'shell.exec'> {
   const { truncation, stderrTruncation, artifact, stderrArtifact } = result
   const isCut = { stdout: truncation !== null, stderr: (stderrTruncation ?? null) !== null }
   const answer: AnswerOf<'shell.exec'> = {
-    id: result.id,
-    exitCode: result.exitCode,
-    signal: result.signal,
+    ...pick(result, ['id', 'exitCode', 'signal', 'durationMs', 'status', 'reason']),
     // A terminal has one stream only, and so have merged ones.
     stdout: result.stdout ?? result.output ?? '',
     stderr: result.stderr ?? '',
     truncated: { ...isCut, combined: isCut.stdout || isCut.stderr },
-    durationMs: result.durationMs,
     commandPreview: startOf(result.command, limits.commandPreviewChars),
-    status: result.status,
-    reason: result.reason,
   }
   if (artifact) answer.stdoutCacheId = artifact.id
   if (stderrArtifact) answer.stderrCacheId = stderrArtifact.id

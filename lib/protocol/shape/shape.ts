@@ -158,12 +158,13 @@ export function anything<Value = unknown>(description = ''): Shape<Value> {
   return { description }
 }
 
-/** Some of a table of fields. */
-export function pick<const Of extends Fields, const Name extends keyof Of & string>(
-  fields: Of,
+/** Some of the fields of an object or a table, as far as they are there. */
+export function pick<Of extends object, const Name extends keyof Of>(
+  of: Of,
   names: readonly Name[],
 ): Pick<Of, Name> {
-  return Object.fromEntries(names.map((name) => [name, fields[name]])) as Pick<Of, Name>
+  const there = names.filter((name) => name in of)
+  return Object.fromEntries(there.map((name) => [name, of[name]])) as Pick<Of, Name>
 }
 
 /** An object as JSON has it, not a list and not null. */
