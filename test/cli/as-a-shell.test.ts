@@ -14,7 +14,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { createExecutor } from '../../lib/executor/executor.ts'
 import { quoteWord } from '../../lib/protocol/words.ts'
-import { cliCommand, cliRuntime } from '../helpers/cli.ts'
+import { cliCommand, cliRuntime, shareOf } from '../helpers/cli.ts'
 import { runCli, runJson } from '../helpers/run-cli.ts'
 import { type Finished, runProgram } from '../helpers/run-program.ts'
 import { hear } from '../helpers/until.ts'
@@ -84,9 +84,8 @@ const sameWords: string[][] = [
   ['-c', 'exit 9', '_', 'a'],
   ['-c', 'nosuchprogram "$1"', 'myname', 'a'],
 ]
-/** Words are the same to each runtime: one that is not this Node starts a shell with some of them. */
-const share = cliRuntime() === 'node' ? 1 : 5
-for (const words of sameWords.filter((_, index) => index % share === 0)) {
+// The words are read alike on every runtime.
+for (const words of shareOf(sameWords)) {
   test(`means the same to bash: ${words.map((word) => JSON.stringify(word)).join(' ')}`, async () => {
     const [own, theirs] = await Promise.all([runCli(words), runProgram('bash', words)])
     assert.equal(comparable(own), comparable(theirs))

@@ -30,6 +30,11 @@ export function cliRuntime(): string {
   return process.env['NACRE_TEST_RUNTIME'] ?? 'node'
 }
 
+/** Of cases that are the same to every runtime all for this Node, and for another one a fifth. */
+export function shareOf<Case>(cases: readonly Case[]): readonly Case[] {
+  return cliRuntime() === 'node' ? cases : cases.filter((_, index) => index % 5 === 0)
+}
+
 function fromProject(word: string): string {
   const path = join(root, word)
   return word.includes('/') && existsSync(path) ? path : word

@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { shareOf } from '../../helpers/cli.ts'
 import { withSessions } from '../../helpers/sessions.ts'
 
 /** What an awkward command is followed by: a sane one that shows the state. */
@@ -85,7 +86,8 @@ const survivable: Record<string, string> = {
   'a big variable': 'big=$(head -c 300000 /dev/zero | tr "\\0" x); echo ${#big}',
 }
 
-for (const [name, command] of Object.entries(survivable)) {
+// What bash makes of them does not depend on the runtime.
+for (const [name, command] of shareOf(Object.entries(survivable))) {
   test(`in a session as in bash: ${name}`, async () => {
     await withSessions(async ({ run, directory }) => {
       const expected = bash(command, directory)
