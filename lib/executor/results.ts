@@ -45,13 +45,8 @@ export function beginResult(
 }
 
 function begin(request: Request): Result {
-  const result = beginResult(request, emptyText(request))
-  result.notices.push(...request.notices)
-  return result
-}
-
-function emptyText(request: Request): Pick<Result, 'output' | 'stdout' | 'stderr'> {
-  return request.streams === 'merged' ? { output: '' } : { stdout: '', stderr: '' }
+  const text = request.streams === 'merged' ? { output: '' } : { stdout: '', stderr: '' }
+  return Object.assign(beginResult(request, text), { notices: [...request.notices] })
 }
 
 export function deniedResult(request: Request, verdict: Verdict): Result {
