@@ -1,6 +1,7 @@
 import {
   closeSync,
   constants,
+  fstatSync,
   lstatSync,
   openSync,
   readFileSync,
@@ -23,6 +24,8 @@ type AuditedRun = Pick<
 export interface Audit {
   /** Writes the line of a run. Gives a notice the first time that a line could not be written. */
   record(run: AuditedRun, decision: string): string | null
+  /** Closes the file; a line that comes later opens it for itself alone. */
+  close(): void
 }
 
 /** O_NONBLOCK: a named pipe of this name has no reader, and fails instead of waiting for one. */
@@ -35,20 +38,33 @@ const appendFlags =
 
 /**
  * `audit.jsonl`: one line a run. A line is one append, which the system keeps whole between
- * processes; past `maxBytes` the file becomes `audit.jsonl.1`. A link of that name is refused: the lines
- * would go to another file.
+ * processes; past `maxBytes` the file becomes `audit.jsonl.1`. The file stays open, and each line looks
+ * whether the name still means it. A link of that name is refused: the lines would go to another file.
  */
 export function createAudit(path: string, maxBytes: number = limits.auditBytes): Audit {
   let told = false
-  let isPrivate = false
+  let isOver = false
+  let opened: { fd: number; ino: number; dev: number } | null = null
 
-  function append(text: string | Uint8Array): void {
-    const fd = openSync(path, appendFlags, 0o600)
-    try {
-      writeFileSync(fd, text)
-    } finally {
-      closeSync(fd)
+  function open(): number {
+    const named = lstatSync(path, { throwIfNoEntry: false })
+    const isFull = named !== undefined && named.size > maxBytes
+    if (opened && !isFull && named?.ino === opened.ino && named.dev === opened.dev) return opened.fd
+    close()
+    makePrivateFolder(dirname(path))
+    if (isFull) {
+      moveAside()
+      return open()
     }
+    const fd = openSync(path, appendFlags, 0o600)
+    const { ino, dev } = fstatSync(fd)
+    opened = { fd, ino, dev }
+    return fd
+  }
+
+  function close(): void {
+    if (opened) closeSync(opened.fd)
+    opened = null
   }
 
   /**
@@ -64,7 +80,7 @@ export function createAudit(path: string, maxBytes: number = limits.auditBytes):
       throw error
     }
     if (lstatSync(taken).size > maxBytes) return renameSync(taken, `${path}.1`)
-    append(readFileSync(taken))
+    writeFileSync(open(), readFileSync(taken))
     unlinkSync(taken)
   }
 
@@ -82,17 +98,18 @@ export function createAudit(path: string, maxBytes: number = limits.auditBytes):
         duration_ms: run.durationMs,
       }
       try {
-        const named = lstatSync(path, { throwIfNoEntry: false })
-        if (!isPrivate || named === undefined) makePrivateFolder(dirname(path))
-        isPrivate = true
-        if (named && named.size > maxBytes) moveAside()
-        append(`${JSON.stringify(line)}\n`)
+        writeFileSync(open(), `${JSON.stringify(line)}\n`)
+        if (isOver) close()
         return null
       } catch (error) {
         if (told) return null
         told = true
         return `The audit line could not be written: ${messageOf(error)}`
       }
+    },
+    close() {
+      isOver = true
+      close()
     },
   }
 }

@@ -288,6 +288,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
     holder.made?.close()
     await registry.made?.close()
     await runners.close()
+    audit?.close()
   }
 
   async function start(input: RequestInput, options: RunOptions = {}): Promise<Run> {

@@ -146,11 +146,10 @@ export class LiveRun {
     this.#startedAt = startedAt
     this.#startedAtMs = nowMs() - Math.max(0, Date.now() - startedAt.getTime())
     let isTold = false
-    const told = this.#told.promise
-      .then(() => this.#parts.opened)
-      .then(() => {
-        isTold = true
-      })
+    const { opened } = this.#parts
+    const told = (opened ? this.#told.promise.then(() => opened) : this.#told.promise).then(() => {
+      isTold = true
+    })
     const sink: OutputSink = {
       write: (stream, bytes) => {
         this.#deadlines?.touch()

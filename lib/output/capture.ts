@@ -199,8 +199,8 @@ class CapturedStream {
     const { text, truncation } = this.#window.render()
     const { artifact } = this.#options.request
     // Without a writer these are all bytes.
-    const isText = this.#undecided.bytes.equals(Buffer.from(text))
-    if (artifact === 'exact' && this.#writer === null && !isText) this.#startWriter()
+    const isText = () => this.#undecided.bytes.equals(Buffer.from(text))
+    if (artifact === 'exact' && this.#writer === null && !isText()) this.#startWriter()
     const isKept = truncation !== null || artifact !== 'auto'
     if (!isKept) await this.#writer?.discard()
     const kept = isKept ? await this.#writer?.finish() : undefined
@@ -216,7 +216,7 @@ class CapturedStream {
   #storeRaw(bytes: Uint8Array): void | Promise<void> {
     if (this.#writer !== null) return this.#writer.write(bytes)
     if (!this.#keepsRaw) return
-    if (this.#undecided.bytes.length + bytes.length > undecidedBytes) {
+    if (this.#undecided.length + bytes.length > undecidedBytes) {
       return this.#startWriter()?.write(bytes)
     }
     this.#undecided.write(bytes)

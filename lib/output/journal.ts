@@ -1,4 +1,4 @@
-import { LastBytes } from './bytes/ends.ts'
+import { LastBytes, noBytes } from './bytes/ends.ts'
 import type { KeptText } from './bounds.ts'
 import { characterStart } from './bytes/utf8.ts'
 
@@ -39,7 +39,7 @@ export class Journal {
 export class JournalFeed {
   readonly #journal: Journal
   /** Shown, not final. */
-  #early: Buffer = Buffer.alloc(0)
+  #early = noBytes
   #isStale = false
 
   constructor(journal: Journal) {

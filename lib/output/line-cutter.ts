@@ -41,7 +41,7 @@ export class LineCutter {
 
   /** Bytes of the unfinished line that are held back; where nothing is cut, all of it. */
   get heldBytes(): number {
-    return this.#first.bytes.length
+    return this.#first.length
   }
 
   write(bytes: Buffer, emit: Emit): void {

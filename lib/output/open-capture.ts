@@ -1,12 +1,14 @@
 import type { Request, StreamMode } from '../protocol/request/request.ts'
 import type { ArtifactStore } from './artifact/store.ts'
+import { createLazy } from '../protocol/deferred.ts'
 import type { Capture, Captured } from './capture.ts'
 
 /** What reads output is loaded with the first run whose text is wanted. */
 export function createCaptureOpener(store: ArtifactStore | null) {
+  const reading = createLazy(() => import('./capture.ts'))
   return async (request: Request, text: boolean): Promise<Capture> => {
     if (!text && request.artifact === 'never') return createNoCapture(request.streams)
-    const { createCapture } = await import('./capture.ts')
+    const { createCapture } = reading.made ?? (await reading.open())
     const { id: runId, command, belongsTo } = request
     return createCapture({ runId, command, belongsTo, request, store })
   }

@@ -2,7 +2,7 @@ import { limits } from '../protocol/limits.ts'
 import type { Request } from '../protocol/request/request.ts'
 import type { Truncation } from '../protocol/result/result.ts'
 import { beginningOf, endOf, firstLines, type WholeLines } from './bounds.ts'
-import { FirstBytes, LastBytes } from './bytes/ends.ts'
+import { FirstBytes, LastBytes, noBytes } from './bytes/ends.ts'
 import { LineCutter } from './line-cutter.ts'
 import { countNewlines } from './bytes/scan.ts'
 
@@ -138,8 +138,8 @@ export class Window {
 
   #cut(): Cut {
     const whole: Whole = {
-      first: this.#first?.bytes ?? Buffer.alloc(0),
-      last: this.#last?.bytes ?? Buffer.alloc(0),
+      first: this.#first?.bytes ?? noBytes,
+      last: this.#last?.bytes ?? noBytes,
       totalLines: this.#shown.total,
       totalBytes: this.#shown.bytes,
     }

@@ -58,7 +58,21 @@ test('a line a run, for this user only, and no descriptor is left', () => {
     for (const command of ['one', 'two']) assert.is(write(audit, command), null)
     assert.equal(commands(path), ['one', 'two'])
     assert.is(statSync(path).mode & 0o777, 0o600)
+    audit.close()
+    assert.is(write(audit, 'three'), null)
+    assert.equal(commands(path), ['one', 'two', 'three'])
     if (process.platform === 'linux') assert.not.ok(listOpenFiles().includes(path))
+  })
+})
+
+test('an audit that is removed while nacre runs is begun anew', () => {
+  withFolder((_, path) => {
+    const audit = createAudit(path)
+    write(audit, 'one')
+    rmSync(dirname(path), { recursive: true })
+    assert.is(write(audit, 'two'), null)
+    assert.equal(commands(path), ['two'])
+    audit.close()
   })
 })
 
@@ -66,6 +80,7 @@ test('an audit that fills up while nacre runs is moved aside too', () => {
   withFolder((_, path) => {
     const audit = createAudit(path, 100)
     for (const command of ['one', 'two']) write(audit, command)
+    audit.close()
     assert.equal([commands(`${path}.1`), commands(path)], [['one'], ['two']])
   })
 })
@@ -95,6 +110,7 @@ test('the folder of the audit is taken away from everybody else', () => {
     chmodSync(dirname(path), 0o777)
     const audit = createAudit(path)
     write(audit, 'one')
+    audit.close()
     assert.is(statSync(dirname(path)).mode & 0o777, 0o700)
   })
 })

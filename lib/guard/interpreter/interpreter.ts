@@ -25,7 +25,12 @@ import type {
   Word,
 } from 'unbash'
 
-const ofEveryShell = { '0': 'bash', SHELL: '/bin/sh', BASH: '/bin/bash', IFS: ' \t\n' }
+const ofEveryShell: ReadonlyMap<string, readonly Text[]> = new Map([
+  ['0', [new Text('bash')]],
+  ['SHELL', [new Text('/bin/sh')]],
+  ['BASH', [new Text('/bin/bash')]],
+  ['IFS', [new Text(' \t\n')]],
+])
 
 const maxOutputLength = 65_536
 /**
@@ -62,8 +67,9 @@ export class Interpreter implements Reader {
     const { directory, home, variables } = this.options
     const source = Text.parsed(withoutPlaceholders(command))
     const scope = new Scope([new Text(directory)], this.context.effort)
-    const known = { ...ofEveryShell, HOME: home, ...variables }
-    for (const [name, value] of Object.entries(known)) scope.assign(name, [new Text(value)])
+    scope.variables = new Map(ofEveryShell)
+    scope.assign('HOME', [new Text(home)])
+    for (const name in variables) scope.assign(name, [new Text(variables[name] ?? '')])
     this.context.within({ text: command }, () => {
       this.runScript(source, scope, null)
       for (const { source: script, scope: then } of this.delayed) this.runScript(script, then, null)

@@ -107,6 +107,7 @@ export function assign(
 /** Every argv that the words may turn out to be; above a limit all readings of a word in one. */
 function combine(words: readonly Text[][][]): Text[][] {
   const total = words.reduce((product, readings) => product * readings.length, 1)
+  if (total === 1) return [words.flat(2)]
   let argvs: Text[][] = [[]]
   for (const [index, readings] of words.entries()) {
     const choices = total > maxReadings && index > 0 ? [readings.flat()] : readings

@@ -26,9 +26,13 @@ const reserved = new Set(
 export const plainGrammar: Grammar = {
   parse(source) {
     if (!plain.test(source)) return null
-    const words = [...source.matchAll(/[^ ]+/g)].map(({ 0: text, index: pos }): Word => {
-      return { type: 'Word', text, value: text, pos, end: pos + text.length }
-    })
+    const words: Word[] = []
+    let pos = 0
+    for (const text of source.split(' ')) {
+      const end = pos + text.length
+      if (text !== '') words.push({ type: 'Word', text, value: text, pos, end })
+      pos = end + 1
+    }
     const [name, ...suffix] = words
     if (name && (reserved.has(name.text) || name.text.includes('='))) return null
     const where = { pos: name?.pos ?? 0, end: words.at(-1)?.end ?? 0 }

@@ -1,7 +1,10 @@
+/** Each run has many streams that stay empty, and an empty buffer is dear to make. */
+export const noBytes: Buffer = Buffer.alloc(0)
+
 /** The first bytes of a stream, up to a capacity. Memory grows with what is kept. */
 export class FirstBytes {
   readonly #capacity: number
-  #buffer: Buffer = Buffer.alloc(0)
+  #buffer = noBytes
   #length = 0
 
   constructor(capacity: number) {
@@ -14,6 +17,10 @@ export class FirstBytes {
     this.#buffer = withRoom(this.#buffer, this.#length, this.#length + take, this.#capacity)
     this.#buffer.set(bytes.subarray(0, take), this.#length)
     this.#length += take
+  }
+
+  get length(): number {
+    return this.#length
   }
 
   /** What is kept. Valid until the next write. */
@@ -35,7 +42,7 @@ export class FirstBytes {
 /** The last bytes of a stream, up to a capacity, in a ring. Memory grows with what is kept. */
 export class LastBytes {
   readonly #capacity: number
-  #ring: Buffer = Buffer.alloc(0)
+  #ring = noBytes
   #length = 0
   /** Where the next byte goes, once the ring is full: where the oldest is. */
   #at = 0

@@ -10,6 +10,7 @@ const blank = 0x200000
 const tab = 0x09
 const newline = 0x0a
 const tabColumns = 8
+const noCodes = new Uint32Array(0)
 /** More in one column is an attack on memory, not a language. */
 const maxMarks = 32
 
@@ -21,7 +22,7 @@ const extending = /^[\p{Mark}\p{Emoji_Modifier}\u200b-\u200f\u2060-\u2064\ufeff]
  * or an erasure edits it. Columns are not limited but by `maxEditableBytes`: text is not wrapped.
  */
 export class EditedLine {
-  #codes = new Uint32Array(256)
+  #codes = noCodes
   #length = 0
   /** What joined the character of a column. */
   readonly #marks = new Map<number, number[]>()
@@ -171,7 +172,7 @@ export class EditedLine {
 
   #reserve(columns: number): void {
     if (columns <= this.#codes.length) return
-    const grown = new Uint32Array(Math.max(columns, this.#codes.length * 2))
+    const grown = new Uint32Array(Math.max(columns, 256, this.#codes.length * 2))
     grown.set(this.#codes.subarray(0, this.#length))
     this.#codes = grown
   }

@@ -1,4 +1,5 @@
 import { isAscii, isUtf8 } from 'node:buffer'
+import { noBytes } from '../bytes/ends.ts'
 import { hasControl, hasEncodedControl } from '../bytes/scan.ts'
 import { incomplete, incompleteTail, replacement, sequenceAt } from '../bytes/utf8.ts'
 import { EditedLine } from './edited-line.ts'
@@ -35,7 +36,6 @@ const unknownSize = { rows: 50, columns: 200 }
 /** Pages that take the place of the text for a while: vim, less, htop. */
 const alternateScreens = new Set([47, 1047, 1049])
 const newlineByte = Uint8Array.of(0x0a)
-const nothing = new Uint8Array(0)
 
 /**
  * From what a command wrote to what a person would read at the end, as UTF-8. One instance a stream.
@@ -53,8 +53,8 @@ export class Filter {
   /** Whether the cursor has just gone back to the start of its line. */
   #hasReturned = false
   /** An unfinished sequence at the end of the last write. */
-  #unfinished = nothing
-  #joined = Buffer.alloc(0)
+  #unfinished: Uint8Array = noBytes
+  #joined = noBytes
   /** Only a whole screen can carry out what comes next. */
   #needsScreen = false
   #screen: Screen | null = null
@@ -78,7 +78,7 @@ export class Filter {
   #join(bytes: Uint8Array): Uint8Array {
     const begun = this.#unfinished
     if (begun.length === 0) return bytes
-    this.#unfinished = nothing
+    this.#unfinished = noBytes
     const length = begun.length + bytes.length
     if (this.#joined.length < length) this.#joined = Buffer.allocUnsafeSlow(length)
     this.#joined.set(begun)
@@ -174,8 +174,8 @@ export class Filter {
     const screen = await Screen.open({ rows, columns, emit: this.#options.emit })
     const isEditable = this.#openLine()
     const column = this.#line.isAtEnd ? null : this.#line.column
-    const line = isEditable ? this.#line.close() : nothing
-    const shown = Buffer.concat([isEditable ? this.#held.takeLines(rows - 1) : nothing, line])
+    const line = isEditable ? this.#line.close() : noBytes
+    const shown = Buffer.concat([isEditable ? this.#held.takeLines(rows - 1) : noBytes, line])
     this.#held.flush()
     await screen.begin(shown, column)
     return screen

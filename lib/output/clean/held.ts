@@ -1,3 +1,5 @@
+import { noBytes } from '../bytes/ends.ts'
+
 /** A line of more bytes is past editing: it is passed on at once, and the cursor does not return to it. */
 export const maxEditableBytes = 8192
 
@@ -18,7 +20,7 @@ export type Emit = (bytes: Buffer) => void
 export class HeldText {
   readonly #emit: Emit
   readonly #rows: number
-  #buffer = Buffer.alloc(0)
+  #buffer = noBytes
   #end = 0
   /** The first line held has lost its start. */
   #cut = false

@@ -1,3 +1,4 @@
+import { noBytes } from '../bytes/ends.ts'
 import { incomplete, sequenceAt } from '../bytes/utf8.ts'
 import { maxEditableBytes } from './held.ts'
 import { endOfColour, isIntroducer } from './sequence.ts'
@@ -41,7 +42,7 @@ const goesOn = Uint16Array.from({ length: 256 }, (_, byte) =>
  */
 export class TextReader {
   /** What was read last is in its first `length` bytes, as valid UTF-8. */
-  bytes = new Uint8Array(0)
+  bytes: Uint8Array = noBytes
   length = 0
   /**
    * From here on it is a further state of its last line: the cursor went back to the start of the line, which

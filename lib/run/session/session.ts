@@ -15,7 +15,7 @@ import type {
   TerminalSessionListener,
 } from '../../protocol/ports.ts'
 import type { Request, TerminalSize } from '../../protocol/request/request.ts'
-import type { StopReason } from '../../protocol/result/result.ts'
+import type { StopReason, Usage } from '../../protocol/result/result.ts'
 import { nowMs } from '../../system/clock.ts'
 import type { GroupUsage } from '../../system/process/control-group.ts'
 import { describeProcess } from '../../system/process/process-table.ts'
@@ -61,6 +61,8 @@ export interface SessionOptions {
   /** It has not been used for `idleMs` and has closed. */
   onIdle(): void
 }
+
+const nothingTold = { stages: null, notices: [], startedIn: undefined }
 
 /** Between two looks at what a shell that nobody waits for still runs. */
 const jobsLookMs = 500
@@ -254,34 +256,34 @@ export function createSession(name: string, options: SessionOptions): LocalSessi
         if (!isLeft) active = null
         return neverStarted(stoppedBefore('untaken', why))
       }
-      return { ...(isLeft ? settleLeft(end) : await settle(end)), usage }
+      return isLeft ? settleLeft(end, usage) : settle(end, usage)
     }
 
-    function exitOf(end: TurnEnd): Exit {
-      const ended = end.kind === 'gone' ? end.exit : { code: end.status, signal: null }
-      const pipeStatus = end.kind === 'gone' ? null : end.stages
-      const exit = stopping ? { code: null, signal: 'SIGTERM' } : ended
-      const told = end.kind === 'told' ? end : { notices: [], startedIn: undefined }
-      const { startedIn, notices } = told
-      return { ...exit, pipeStatus, cwd, notices, ...(startedIn && { startedIn }) }
+    function exitOf(end: TurnEnd, usage: Usage | null): Exit {
+      const { stages, notices, startedIn } = end.kind === 'told' ? end : nothingTold
+      const told = { pipeStatus: stages, cwd, notices: [...notices], startedIn, usage }
+      if (stopping) return { ...told, code: null, signal: 'SIGTERM' }
+      return end.kind === 'gone'
+        ? { ...end.exit, ...told }
+        : { ...told, code: end.status, signal: null }
     }
 
-    async function settle(end: TurnEnd): Promise<Exit> {
+    async function settle(end: TurnEnd, usage: Usage | null): Promise<Exit> {
       if (end.kind === 'told' && end.cwd?.startsWith('/')) cwd = end.cwd
       if (end.kind === 'told' && end.unfit !== null) lose(current, end.unfit)
       else if (end.kind === 'gone' && current.alive) ({ cwd } = before)
       else if (end.kind === 'gone' && stopping) lose(current, 'did not survive the stop')
       else if (!current.alive) lose(current, describeEnd(await current.ended))
       active = null
-      const exit = exitOf(end)
+      const exit = exitOf(end, usage)
       exit.notices?.unshift(...notices.splice(0))
       return exit
     }
 
     /** The shell of a command that went on without its session has nobody any more. */
-    function settleLeft(end: TurnEnd): Exit {
+    function settleLeft(end: TurnEnd, usage: Usage | null): Exit {
       void dismiss(current)
-      return exitOf(end)
+      return exitOf(end, usage)
     }
 
     async function stop(how?: StopOptions): Promise<StopReport> {

@@ -95,8 +95,6 @@ export function createSessionRunner(options: SessionRunnerOptions): LocalSession
   }
 
   async function findOnPipes(request: Request): Promise<LocalSession | { unable: string }> {
-    const known = sessions.get(keyOf(request))
-    if (known) return known
     const { file } = await prepare({ ...request, sandbox: 'off' })
     const shellName = basename(file)
     if (shellName !== 'bash') return { unable: shellName }
@@ -110,8 +108,8 @@ export function createSessionRunner(options: SessionRunnerOptions): LocalSession
     async runner(request, sink, signal) {
       if (request.session === null) return options.fresh(request, sink)
       const key = keyOf(request)
-      const isNew = sessions.get(key) === undefined
-      const session = await (request.pty ? findTerminal(request) : findOnPipes(request))
+      const known = sessions.get(key)
+      const session = known ?? (await (request.pty ? findTerminal(request) : findOnPipes(request)))
       if ('unable' in session) {
         const notice = `${session.unable} cannot keep a session here: this ran in a fresh shell`
         return addNotice(await options.fresh(request, sink), notice)
@@ -121,7 +119,7 @@ export function createSessionRunner(options: SessionRunnerOptions): LocalSession
       } catch (error) {
         // A session that never had a shell is none, unless the next run is about to start one.
         const { pid, busy } = session.info()
-        const isNone = isNew && pid === null && !busy
+        const isNone = !known && pid === null && !busy
         if (isNone && sessions.get(key) === session) {
           sessions.drop(key)
           await session.close()
