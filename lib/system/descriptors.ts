@@ -1,14 +1,10 @@
 import { fstatSync, type Stats, statSync } from 'node:fs'
 import type * as tty from 'node:tty'
-import { lookAtLink } from './look.ts'
+import { ifSeen, lookAtLink } from './look.ts'
 
 /** What a descriptor of this process leads to; null where it is closed. */
 export function statDescriptor(fd: number): Stats | null {
-  try {
-    return fstatSync(fd)
-  } catch {
-    return null
-  }
+  return ifSeen(() => fstatSync(fd))
 }
 
 /**

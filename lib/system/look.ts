@@ -11,7 +11,7 @@ import {
   realpathSync,
   statSync,
 } from 'node:fs'
-import { delimiter, dirname, isAbsolute, join, relative, resolve } from 'node:path'
+import { delimiter, dirname, join, relative, resolve } from 'node:path'
 import { codeOf } from '../protocol/errors.ts'
 
 /*
@@ -21,7 +21,7 @@ import { codeOf } from '../protocol/errors.ts'
 
 /** The text of a file. Those of `/proc` are read as latin1, in which every byte is a character. */
 export function lookIntoFile(path: string, encoding: 'utf8' | 'latin1' = 'utf8'): string | null {
-  return seen(() => readFileSync(path, encoding))
+  return ifSeen(() => readFileSync(path, encoding))
 }
 
 /** Far above what any file holds that a person writes for nacre. */
@@ -62,17 +62,17 @@ export function isWithin(path: string, folder: string): boolean {
 
 /** A folder that is not there is nobody's: it stays as it is written. */
 function realPath(path: string): string {
-  return seen(() => realpathSync(path)) ?? path
+  return ifSeen(() => realpathSync(path)) ?? path
 }
 
 /** The names in a folder. */
 export function lookIntoFolder(path: string): string[] {
-  return seen(() => readdirSync(path)) ?? []
+  return ifSeen(() => readdirSync(path)) ?? []
 }
 
 /** What a symbolic link says. */
 export function lookAtLink(path: string): string | null {
-  return seen(() => readlinkSync(path))
+  return ifSeen(() => readlinkSync(path))
 }
 
 /** What is there; null where nothing has that name. Throws every other error of the system. */
@@ -85,11 +85,22 @@ export function ifThere<Value>(look: () => Value): Value | null {
   }
 }
 
-function seen<Value>(look: () => Value): Value | null {
+/** What the system shows or gives; null where it refuses, for whatever reason. */
+export function ifSeen<Value>(look: () => Value): Value | null {
   try {
     return look()
   } catch {
     return null
+  }
+}
+
+/** Whether this user may do that with it (access(2)): a mode of `constants`. */
+export function isAccessible(path: string, mode: number): boolean {
+  try {
+    accessSync(path, mode)
+    return true
+  } catch {
+    return false
   }
 }
 
@@ -101,17 +112,12 @@ export function findProgram(name: string, path: string): string | null {
   const candidates = name.includes('/')
     ? [resolve(name)]
     : path.split(delimiter).map((directory) => join(directory || '.', name))
-  for (const candidate of candidates) {
-    try {
-      // An exception for each directory that has none would take longer than everything else.
-      if (!statSync(candidate, { throwIfNoEntry: false })?.isFile()) continue
-      accessSync(candidate, constants.X_OK)
-      return isAbsolute(candidate) ? candidate : resolve(candidate)
-    } catch {
-      // It is not here: the next directory of the path follows.
-    }
-  }
-  return null
+  // An exception for each directory that has none would take longer than everything else.
+  const isFile = (path: string) => statSync(path, { throwIfNoEntry: false })?.isFile()
+  const found = candidates.find(
+    (path) => ifSeen(() => isFile(path)) && isAccessible(path, constants.X_OK),
+  )
+  return found === undefined ? null : resolve(found)
 }
 
 /** The git root above a directory, else the directory itself. */
@@ -123,7 +129,7 @@ export function findWorkspace(cwd: string): string {
 function findGitRoot(directory: string): string | null {
   for (let folder = directory; ; folder = dirname(folder)) {
     // Below a file, or in a folder that may not be entered, nothing is.
-    const entry = seen(() => lstatSync(join(folder, '.git'), { throwIfNoEntry: false }))
+    const entry = ifSeen(() => lstatSync(join(folder, '.git'), { throwIfNoEntry: false }))
     if (entry) return folder
     if (dirname(folder) === folder) return null
   }

@@ -14,6 +14,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname } from 'node:path'
+import { ifSeen } from './look.ts'
 
 /**
  * Opens a file of nacre's own for reading: never through a link, and without a wait where a named pipe
@@ -78,12 +79,8 @@ function makeFolders(path: string, mode: number): void {
 }
 
 function isFolder(path: string): boolean {
-  try {
-    return statSync(path).isDirectory()
-  } catch {
-    // Missing, or below what is no folder: mkdir says which.
-    return false
-  }
+  // What is below no folder is none either: mkdir says so.
+  return ifSeen(() => statSync(path).isDirectory()) ?? false
 }
 
 /**

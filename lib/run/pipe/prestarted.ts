@@ -1,8 +1,9 @@
-import { accessSync, constants } from 'node:fs'
+import { constants } from 'node:fs'
 import type { Socket } from 'node:net'
 import { quoteWord } from '../../protocol/words.ts'
 import type { Launch } from '../launch.ts'
 import type { ControlGroups } from '../../system/process/control-group.ts'
+import { isAccessible } from '../../system/look.ts'
 import { setReferenced } from '../../system/runtime.ts'
 import { startProcess, type StartedProcess, type Uninherited } from '../../system/process/spawn.ts'
 import { markVariable } from '../../system/process/own-process.ts'
@@ -150,7 +151,8 @@ function composeCommand(
   { stdout, stderr }: StreamPaths,
 ): string | null {
   const environment = composeEnvironment(ready, launch.env)
-  if (environment === null || !mayEnter(launch.cwd)) return null
+  // A new process can begin where nacre stands even if nobody may enter that, and tells why it cannot.
+  if (environment === null || !isAccessible(launch.cwd, constants.X_OK)) return null
   const command = launch.args[1] ?? ''
   const text = [
     `cd -P -- ${quoteWord(launch.cwd)}`,
@@ -190,16 +192,6 @@ const plainWord = /^[A-Za-z0-9_@%+:,./-][A-Za-z0-9_@%+=:,./-]*$/
 
 const reservedWord =
   /^(?:if|then|else|elif|fi|case|esac|for|select|while|until|do|done|in|function|time|coproc)$/
-
-/** A new process can begin where nacre stands even if nobody may enter that, and tells why it cannot. */
-function mayEnter(directory: string): boolean {
-  try {
-    accessSync(directory, constants.X_OK)
-    return true
-  } catch {
-    return false
-  }
-}
 
 /** What makes one environment out of the other behind a `cd`; null if a shell cannot. */
 function composeEnvironment(from: Launch['env'], to: Launch['env']): string[] | null {

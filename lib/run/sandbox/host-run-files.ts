@@ -12,7 +12,7 @@ import {
 } from 'node:fs'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { messageOf } from '../../protocol/errors.ts'
-import { isWithin, lookAtLink, lookIntoFile, lookIntoFolder } from '../../system/look.ts'
+import { ifSeen, isWithin, lookAtLink, lookIntoFile, lookIntoFolder } from '../../system/look.ts'
 
 /** Files of a git directory that git on the host obeys or runs (gitrepository-layout(5), githooks(5)). */
 const gitFiles = ['hooks', 'config', 'config.worktree', 'commondir']
@@ -77,22 +77,17 @@ export function findHostRunFiles(
       ),
     refusePlanted: () =>
       [...before].flatMap(([path, { is, leadsTo }]) => {
-        const isNew = is === undefined || (leadsTo !== null && lookAtLink(path) !== leadsTo)
-        const found = isNew ? look(path) : undefined
+        const isNew = is === null || (leadsTo !== null && lookAtLink(path) !== leadsTo)
+        const found = isNew ? look(path) : null
         return found && !isHarmless(path, found) ? refuse(path, workspace) : []
       }),
   }
 }
 
 /** What lies there, itself and not what it leads to. */
-function look(path: string): Stats | undefined {
-  try {
-    // Most are not there, and an exception for each would take longer than everything else.
-    return lstatSync(path, { throwIfNoEntry: false })
-  } catch {
-    // It lies below a file, or where nobody may look.
-    return undefined
-  }
+function look(path: string): Stats | null {
+  // Most are not there, and an exception for each would take longer than everything else.
+  return ifSeen(() => lstatSync(path, { throwIfNoEntry: false })) ?? null
 }
 
 /** `core.hooksPath` leads git to hooks in another folder (git-config(1)). */
@@ -128,12 +123,9 @@ function readText(path: string): string {
 
 /** The canonical path of what exists in one of the folders that a run may write. */
 function findInside(path: string, folders: readonly string[]): string[] {
-  try {
-    const real = realpathSync.native(path)
-    return folders.some((folder) => real !== folder && isWithin(real, folder)) ? [real] : []
-  } catch {
-    return []
-  }
+  const real = ifSeen(() => realpathSync.native(path))
+  if (real === null) return []
+  return folders.some((folder) => real !== folder && isWithin(real, folder)) ? [real] : []
 }
 
 /** Sections and keys by which a configuration of git runs programs or leads to other configurations (git-config(1)). */
@@ -169,7 +161,7 @@ function refuse(path: string, workspace: string): string[] {
     // A link that a run lays above it must not lead the host's own hand elsewhere, whenever it does so.
     if (readlinkSync(inside) !== folder) return []
     let free = `${basename(path)}.refused`
-    for (let n = 2; look(join(inside, free)) !== undefined; n++) {
+    for (let n = 2; look(join(inside, free)) !== null; n++) {
       if (n > mostRefused) throw new Error('there are too many refused ones already')
       free = `${basename(path)}.refused-${n}`
     }

@@ -2,7 +2,7 @@ import { lstatSync, readFileSync, realpathSync, statSync } from 'node:fs'
 import { homedir, userInfo } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
 import { StartError } from '../../protocol/ports.ts'
-import { isWithin, readRegularFile } from '../../system/look.ts'
+import { ifSeen, isWithin, readRegularFile } from '../../system/look.ts'
 import type { Request } from '../../protocol/request/request.ts'
 import { findHostRunFiles, type HostRunFiles } from './host-run-files.ts'
 
@@ -101,16 +101,9 @@ const nothingToRun: HostRunFiles = { listPresent: () => [], refusePlanted: () =>
 
 /** `home`: `$HOME`, or null where that is not set. */
 export function findHomes(home: string | null): string[] {
-  return [...new Set([home ?? homedir(), findAccountHome() ?? []].flat())]
-}
-
-/** The home that the system knows of this user; null for a user whom it does not know (getpwuid(3)). */
-function findAccountHome(): string | null {
-  try {
-    return userInfo().homedir
-  } catch {
-    return null
-  }
+  // Null: the system does not know this user (getpwuid(3)).
+  const ofAccount = ifSeen(() => userInfo().homedir)
+  return [...new Set([home ?? homedir(), ofAccount ?? []].flat())]
 }
 
 function findFolder(path: string): string {
@@ -122,13 +115,9 @@ function findFolder(path: string): string {
 
 /** The canonical path, or nothing. */
 function findExisting(path: string): string[] {
-  try {
-    // An exception for each place that is not there would take longer than everything else.
-    const exists = statSync(path, { throwIfNoEntry: false }) !== undefined
-    return exists ? [realpathSync.native(path)] : []
-  } catch {
-    return []
-  }
+  // An exception for each place that is not there would take longer than everything else.
+  const found = ifSeen(() => statSync(path, { throwIfNoEntry: false }) && realpathSync.native(path))
+  return found ? [found] : []
 }
 
 function findWritable(
@@ -147,20 +136,14 @@ function findWritable(
  */
 function findSockets(elsewhere: readonly string[]): SandboxPlaces['hidden'] {
   const names = readFileSync('/proc/net/unix', 'utf8').matchAll(/^(?:\S+ +){7}(\/.*)$/gm)
-  return [...new Set([...names].map(([, name = '']) => name))]
-    .filter(isSocket)
-    .flatMap(findExisting)
-    .filter((path) => !elsewhere.some((folder) => isWithin(path, folder)) && isReachable(path))
-    .map((path) => ({ path, folder: false }))
-}
-
-/** The name may be gone, or belong to another view of the file system. */
-function isSocket(path: string): boolean {
-  try {
-    return statSync(path).isSocket()
-  } catch {
-    return false
-  }
+  return (
+    [...new Set([...names].map(([, name = '']) => name))]
+      // The name may be gone, or belong to another view of the file system.
+      .filter((path) => ifSeen(() => statSync(path).isSocket()))
+      .flatMap(findExisting)
+      .filter((path) => !elsewhere.some((folder) => isWithin(path, folder)) && isReachable(path))
+      .map((path) => ({ path, folder: false }))
+  )
 }
 
 /**

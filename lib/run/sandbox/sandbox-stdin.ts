@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { accessSync, closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs'
+import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs'
 import { StartError } from '../../protocol/ports.ts'
 import type { Stdin } from '../../protocol/request/request.ts'
 import { isNullDevice, isTerminal, isUnnamedPipe } from '../../system/descriptors.ts'
 import type { FifoPool } from '../pipe/fifo.ts'
-import { findProgram, systemPath } from '../../system/look.ts'
+import { findProgram, isAccessible, systemPath } from '../../system/look.ts'
 
 /** A standard input through which nothing but its bytes can be reached. */
 export interface SealedStdin {
@@ -50,7 +50,8 @@ async function relayStream(fd: number, isFile: boolean, pipes: FifoPool) {
   }
   try {
     const readFd = open(fifo.path)
-    const anew = isFile && mayOpen(fd)
+    // Another user may have opened it: sudo(8), su(1).
+    const anew = isFile && isAccessible(pathOf(fd), constants.R_OK)
     const [name = '', ...args] = anew ? ['tail', '-c', `+${readPosition(fd) + 1}`] : ['cat']
     const source = anew ? open(pathOf(fd)) : fd
     const relay = spawn(findProgram(name, systemPath) ?? name, args, {
@@ -76,16 +77,6 @@ async function relayStream(fd: number, isFile: boolean, pipes: FifoPool) {
 }
 
 const pathOf = (fd: number) => `/proc/self/fd/${fd}`
-
-/** Another user may have opened it: sudo(8), su(1). */
-function mayOpen(fd: number): boolean {
-  try {
-    accessSync(pathOf(fd), constants.R_OK)
-    return true
-  } catch {
-    return false
-  }
-}
 
 function readPosition(fd: number): number {
   const told = readFileSync(`/proc/self/fdinfo/${fd}`, 'utf8')

@@ -12,6 +12,7 @@ import type { Request } from '../../protocol/request/request.ts'
 import { nameSignal } from '../../system/process/process-table.ts'
 import type { FifoPool } from '../pipe/fifo.ts'
 import { followRunning } from '../running.ts'
+import { ifSeen } from '../../system/look.ts'
 import type { WorkPlaces } from './sandbox-places.ts'
 import { misplaced } from './sandbox-arguments.ts'
 import { readStatus } from './sandbox-folder.ts'
@@ -47,7 +48,9 @@ export async function runInSandbox(
   const sealed = await sealStdin(asked.stdin, pipes)
   const request: Request = { ...asked, stdin: sealed.stdin }
   const statusFile = sandbox.statusFile(request.id)
-  const places = findKnownPlaces(sandbox, request)
+  // Where they cannot be found, a run that needs them does not start, and says why itself; one of a session, whose
+  // shell has started before, goes on.
+  const places = ifSeen(() => sandbox.findPlaces(request))
   const isFresh = request.session === null
   /** How it was stopped, once it was. */
   let stopping: Parameters<Running['stop']> | null = null
@@ -114,18 +117,6 @@ export async function runInSandbox(
       return attempt.running.stop(...how)
     },
   })
-}
-
-/**
- * Null where they cannot be found. A run that needs them does not start then, and says why itself; one
- * of a session, whose shell has started before, goes on.
- */
-function findKnownPlaces(sandbox: Sandbox, request: Request): WorkPlaces | null {
-  try {
-    return sandbox.findPlaces(request)
-  } catch {
-    return null
-  }
 }
 
 const ownWords = Buffer.from('bwrap: ')

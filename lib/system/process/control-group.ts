@@ -15,7 +15,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { codeOf } from '../../protocol/errors.ts'
 import { nowMs } from '../clock.ts'
 import { startsInGroups } from '../runtime.ts'
-import { lookIntoFolder } from '../look.ts'
+import { ifSeen, lookIntoFolder } from '../look.ts'
 import { findOwnGroup, readGroupFile } from './own-process.ts'
 import { isAlive, nameProcess } from './process-table.ts'
 
@@ -257,13 +257,10 @@ function removeEmpty(group: string): boolean {
 
 /** A group and those below it, the innermost first. */
 function listGroups(path: string): string[] {
-  try {
-    const inner = readdirSync(path, { withFileTypes: true }).filter((entry) => entry.isDirectory())
-    return [...inner.flatMap((entry) => listGroups(join(path, entry.name))), path]
-  } catch {
-    // It is gone.
-    return [path]
-  }
+  // None: it is gone.
+  const entries = ifSeen(() => readdirSync(path, { withFileTypes: true })) ?? []
+  const inner = entries.filter((entry) => entry.isDirectory())
+  return [...inner.flatMap((entry) => listGroups(join(path, entry.name))), path]
 }
 
 /** Writes a file of a group. Where the group is gone nothing is written, since no process is in it. */
@@ -285,13 +282,8 @@ function openUsage(path: string): OpenUsage {
 
   /** Empty where there is no such file, or the group is gone. */
   function read(fd: number | null): string {
-    try {
-      return fd === null
-        ? ''
-        : buffer.toString('latin1', 0, readSync(fd, buffer, 0, usageMaxBytes, 0))
-    } catch {
-      return ''
-    }
+    const length = fd === null ? 0 : ifSeen(() => readSync(fd, buffer, 0, usageMaxBytes, 0))
+    return buffer.toString('latin1', 0, length ?? 0)
   }
 
   return {
@@ -313,13 +305,9 @@ function openUsage(path: string): OpenUsage {
 }
 
 function openToRead(path: string): number | null {
-  try {
-    // To throw and catch an error takes far longer than this look.
-    return existsSync(path) ? openSync(path, 'r') : null
-  } catch {
-    // The group is gone, or there are no more descriptors: then its usage is not known.
-    return null
-  }
+  // Null: the group is gone, or there are no more descriptors, and its usage is not known. To throw and catch an
+  // error takes far longer than the first look.
+  return existsSync(path) ? ifSeen(() => openSync(path, 'r')) : null
 }
 
 /** How the names of the groups begin that the process of this name (`<pid>:<start time>`) makes. */
@@ -363,13 +351,9 @@ class MoveLock {
   /** Begins to take it by what moves nothing, unless a move would be quick already. `group`: that of this process. */
   take(group: string): void {
     if (this.#underWay !== null || nowMs() - this.#takenAtMs < quickMs) return
-    let fd: number
-    try {
-      fd = openSync(join(group, 'cgroup.threads'), 'w')
-    } catch {
-      // It is not this process's to write, or no descriptor is left.
-      return
-    }
+    const fd = ifSeen(() => openSync(join(group, 'cgroup.threads'), 'w'))
+    // It is not this process's to write, or no descriptor is left.
+    if (fd === null) return
     this.#underWay = new Promise((resolve) => {
       // The kernel refuses it should this process be in another group just then; it has taken the lock all the same.
       write(fd, String(process.pid), () => {

@@ -1,5 +1,4 @@
 import {
-  accessSync,
   closeSync,
   constants as modes,
   existsSync,
@@ -10,7 +9,7 @@ import {
 } from 'node:fs'
 import { constants } from 'node:os'
 import { basename, dirname, join } from 'node:path'
-import { lookIntoFile } from '../look.ts'
+import { isAccessible, lookIntoFile } from '../look.ts'
 
 /** Where version 2 is mounted: alone, or beside version 1 as systemd does it. */
 const mounts = ['/sys/fs/cgroup', '/sys/fs/cgroup/unified']
@@ -22,17 +21,11 @@ export function findOwnGroup(): string | null {
   if (own === undefined || own.startsWith('/..')) return null
   for (const mount of mounts) {
     const group = join(mount, own)
-    try {
-      if (!existsSync(join(group, 'cgroup.controllers'))) continue
-      // Deno answers by the bits of the mode, which do not hold for root: root finds out by trying.
-      if (process.geteuid?.() === 0) return group
-      accessSync(group, modes.W_OK)
-      accessSync(join(group, 'cgroup.procs'), modes.W_OK)
-      return group
-    } catch {
-      // It is not ours to write.
-      return null
-    }
+    if (!existsSync(join(group, 'cgroup.controllers'))) continue
+    // Deno answers by the bits of the mode, which do not hold for root: root finds out by trying.
+    if (process.geteuid?.() === 0) return group
+    const written = [group, join(group, 'cgroup.procs')]
+    return written.every((path) => isAccessible(path, modes.W_OK)) ? group : null
   }
   return null
 }

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync, type Stats, statSync } from 'node:fs'
 import { constants } from 'node:os'
 import { codeOf } from '../../protocol/errors.ts'
-import { lookAtLink, lookIntoFile, lookIntoFolder } from '../look.ts'
+import { ifSeen, lookAtLink, lookIntoFile, lookIntoFolder } from '../look.ts'
 
 /** One line of the system's process table. */
 export interface ProcessEntry {
@@ -156,12 +156,7 @@ export function ageMs({ startTime }: ProcessEntry): number {
 
 /** Whether we may send it a signal: it is this user's. */
 export function maySignal(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch {
-    return false
-  }
+  return ifSeen(() => process.kill(pid, 0)) === true
 }
 
 /** The name of a signal by its number; null: there is none. */
@@ -209,11 +204,7 @@ export interface FileIdentity {
 
 /** What one of its descriptors leads to; null where that is closed, the process gone, or another user's. */
 function lookAtDescriptor(pid: number, fd: number): Stats | null {
-  try {
-    return statSync(`/proc/${pid}/fd/${fd}`)
-  } catch {
-    return null
-  }
+  return ifSeen(() => statSync(`/proc/${pid}/fd/${fd}`))
 }
 
 /** Whether one of the process's first three descriptors is the given pipe or terminal. */

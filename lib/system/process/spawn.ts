@@ -1,8 +1,9 @@
 import { type ChildProcess, type IOType, spawn, type SpawnOptions } from 'node:child_process'
-import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs'
+import { closeSync, openSync, readdirSync } from 'node:fs'
 import type { Readable, Stream, Writable } from 'node:stream'
 import { createDeferred } from '../../protocol/deferred.ts'
 import { codeOf } from '../../protocol/errors.ts'
+import { ifSeen, lookIntoFile } from '../look.ts'
 import { bun, type BunRuntime } from '../runtime.ts'
 import type { ControlGroup, ControlGroups } from './control-group.ts'
 
@@ -95,12 +96,8 @@ export async function startProcess(start: ProcessStart): Promise<StartedProcess>
 
 /** Whether nacre stands there: whoever does need not enter it (`sudo -u postgres nacre …` in the home of root). */
 export function isOwnDirectory(cwd: ProcessStart['cwd']): boolean {
-  try {
-    return cwd === process.cwd()
-  } catch {
-    // It was removed (getcwd(3), ENOENT).
-    return false
-  }
+  // Null: it was removed (getcwd(3), ENOENT).
+  return cwd === ifSeen(() => process.cwd())
 }
 
 async function startFile(start: ProcessStart): Promise<StartedProcess> {
@@ -226,11 +223,8 @@ export function coverInherited(): GivenFile[] {
 }
 
 function isInherited(fd: number): boolean {
-  try {
-    const flags = /^flags:\s*(\d+)$/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, 'utf8'))?.[1]
-    return (Number.parseInt(flags ?? '0', 8) & closeOnExec) === 0
-  } catch {
-    // It was the descriptor of the listing itself, closed since.
-    return false
-  }
+  // Null: it was the descriptor of the listing itself, closed since.
+  const info = lookIntoFile(`/proc/self/fdinfo/${fd}`)
+  const flags = /^flags:\s*(\d+)$/m.exec(info ?? '')?.[1] ?? '0'
+  return info !== null && (Number.parseInt(flags, 8) & closeOnExec) === 0
 }
