@@ -42,9 +42,11 @@ export function countNewlines(bytes: Uint8Array): number {
 }
 
 /** Whether UTF-8 has one of U+0080 to U+009F, which are 0xC2 and the byte of the same number. */
-export function hasEncodedControl(bytes: Uint8Array, from: number, to: number): boolean {
-  for (let at = from; at + 1 < to; at++) {
-    if (bytes[at] === 0xc2 && (bytes[at + 1]! & 0xe0) === 0x80) return true
+export function hasEncodedControl(bytes: Uint8Array): boolean {
+  let at = bytes.indexOf(0xc2)
+  while (at >= 0 && at + 1 < bytes.length) {
+    if ((bytes[at + 1]! & 0xe0) === 0x80) return true
+    at = bytes.indexOf(0xc2, at + 1)
   }
   return false
 }

@@ -12,6 +12,10 @@ export const incomplete = 0
 export function sequenceAt(bytes: Uint8Array, at: number, end: number): number {
   const lead = bytes[at]!
   if (lead < 0xc2 || lead > 0xf4) return -1
+  const isCommon = lead >= 0xe1 && lead <= 0xec && at + 2 < end
+  if (isCommon && (bytes[at + 1]! & bytes[at + 2]! & 0xc0) === 0x80) {
+    if (((bytes[at + 1]! | bytes[at + 2]!) & 0x40) === 0) return 3
+  }
   const length = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4
   // No overlong forms, no surrogates, nothing above U+10FFFF: all told by the second byte.
   let low = 0x80

@@ -50,8 +50,6 @@ export class Filter {
   #alternate = false
   /** Whether it stands within OSC, DCS, APC, PM or SOS. */
   #inString = false
-  /** Whether the cursor has just gone back to the start of its line. */
-  #hasReturned = false
   /** An unfinished sequence at the end of the last write. */
   #unfinished: Uint8Array = noBytes
   #joined = noBytes
@@ -185,11 +183,10 @@ export class Filter {
   #findPlain(bytes: Uint8Array, from: number, to: number): number {
     if (this.#inString || this.#reader.isBinary || this.#line.isOpen) return from
     if (hasControl(bytes, from, to)) return from
-    const text = bytes.subarray(from, to)
-    if (isAscii(text)) return to
+    if (isAscii(bytes.subarray(from, to))) return to
     const end = to - incompleteTail(bytes, from, to)
-    const isPlain = isUtf8(bytes.subarray(from, end)) && !hasEncodedControl(bytes, from, end)
-    return isPlain ? end : from
+    const text = bytes.subarray(from, end)
+    return isUtf8(text) && !hasEncodedControl(text) ? end : from
   }
 
   /** False if the last line is too long to be edited. */
@@ -229,10 +226,14 @@ export class Filter {
   #readText(bytes: Uint8Array, from: number, to: number): number {
     const reader = this.#reader
     const wasBinary = reader.isBinary
-    const cursor = { hasReturned: this.#hasReturned, isAtEnd: !this.#line.isOpen }
-    const end = reader.read(bytes, from, to, cursor)
-    this.#hasReturned = false
-    const { bytes: text, length, stateStart } = reader
+    const line = this.#line
+    const end = reader.read(bytes, from, to, {
+      isFirstColumn: line.isOpen ? line.column === 0 : !this.#held.isInLine,
+      isAtEnd: !line.isOpen || line.isAtEnd,
+      lineBytes: line.isOpen ? line.column : Infinity,
+    })
+    const { bytes: text, length, stateStart, isErased } = reader
+    if (isErased && line.isOpen && !this.#alternate) line.erase(0, Infinity)
     if (stateStart < 0) this.#write(text, 0, length)
     else {
       this.#write(text, 0, stateStart)
@@ -251,7 +252,6 @@ export class Filter {
     const byte = bytes[at]!
     // Perhaps the first half of `\r\n`.
     if (byte === CR && at + 1 >= bytes.length && !last) return at
-    this.#hasReturned = byte === CR
     if (byte === ESC) return this.#readEscape(bytes, at)
     if (byte !== CR && byte !== BS) return this.#readBeyondAscii(bytes, at, last)
     this.#control(byte)

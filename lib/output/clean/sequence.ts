@@ -17,8 +17,6 @@ const maxShortString = 4096
 
 /** Longer ones take the common way. */
 const maxColourBytes = 64
-/** DCS, SOS, OSC, PM and APC in 8 bits; in 7 bits each is ESC and the byte 0x40 below. */
-const stringIntroducers = new Set([0x90, 0x98, 0x9d, 0x9e, 0x9f])
 
 const BEL = 0x07
 const CAN = 0x18
@@ -28,8 +26,9 @@ export const CSI = 0x9b
 const ST = 0x9c
 /** The final byte of `ESC [ … m`. */
 export const SGR = 0x6d
-/** The final byte of `ESC [ K`. */
+/** The final bytes of `ESC [ n K` and `ESC [ n G`. */
 const eraseLine = 0x4b
+export const CHA = 0x47
 /** `ESC \` is ST in 7 bits. */
 const backslash = 0x5c
 
@@ -37,26 +36,34 @@ const backslash = 0x5c
 export const notYet = 0
 export const none = -1
 
-/** Whether a control character of 8 bits begins a string. */
+/** Whether it is DCS, SOS, OSC, PM or APC in 8 bits; in 7 bits each is ESC and the byte 0x40 below. */
 export function isStringIntroducer(byte: number): boolean {
-  return stringIntroducers.has(byte)
+  return byte === 0x90 || byte === 0x98 || (byte >= 0x9d && byte <= 0x9f)
 }
 
 /** Whether a control character of 8 bits begins a sequence or a string. */
 export function isIntroducer(byte: number): boolean {
-  return byte === CSI || stringIntroducers.has(byte)
+  return byte === CSI || isStringIntroducer(byte)
+}
+
+/** The end of `ESC [ … m` at `at`; -1: something else stands there, or more must come. */
+export function endOfColour(bytes: Uint8Array, at: number): number {
+  if (bytes[at + 1] !== CSI - 0x40) return -1
+  let end = at + 2
+  while (bytes[end]! >= 0x30 && bytes[end]! <= 0x3b) end++
+  return bytes[end] !== SGR || end - at > maxColourBytes ? -1 : end + 1
 }
 
 /**
- * The end of `ESC [ … m` at `at`, or of `ESC [ K`, which does nothing if the cursor `isAtEnd` of its line;
- * -1: something else stands there, or more must come.
+ * The end of what erases the line, whole or to its right, or goes to its first column: `ESC [ K`, `ESC [ 2 K`,
+ * `ESC [ G` and the like; -1: something else stands at `at`, or more must come.
  */
-export function endOfColour(bytes: Uint8Array, at: number, isAtEnd: boolean): number {
+export function endOfLineEdit(bytes: Uint8Array, at: number): number {
   if (bytes[at + 1] !== CSI - 0x40) return -1
-  let end = at + 2
-  if (isAtEnd && bytes[end] === eraseLine) return end + 1
-  while (bytes[end]! >= 0x30 && bytes[end]! <= 0x3b) end++
-  return bytes[end] !== SGR || end - at > maxColourBytes ? -1 : end + 1
+  const parameter = bytes[at + 2]!
+  const end = parameter >= 0x30 && parameter <= 0x32 ? at + 4 : at + 3
+  if (bytes[end - 1] === eraseLine) return parameter === 0x31 ? -1 : end
+  return bytes[end - 1] === CHA && parameter !== 0x32 ? end : -1
 }
 
 /** The end of the control sequence whose parameters begin at `from`, or `notYet`, or `none`. */

@@ -1,20 +1,23 @@
 import { noBytes } from '../bytes/ends.ts'
-import { incomplete, sequenceAt } from '../bytes/utf8.ts'
+import { codePointAt, incomplete, sequenceAt } from '../bytes/utf8.ts'
+import { fixedColumnsOf } from './edited-line.ts'
 import { maxEditableBytes } from './held.ts'
-import { endOfColour, isIntroducer } from './sequence.ts'
+import { CHA, endOfColour, endOfLineEdit, isIntroducer } from './sequence.ts'
 
 export const BS = 0x08
 const tab = 0x09
 const newline = 0x0a
+const space = 0x20
 export const CR = 0x0d
 export const ESC = 0x1b
+const NUL = 0x00
 const DEL = 0x7f
-/** Control characters that are dropped, and that texts have too: NUL, BEL, VT, FF, DEL. */
-const common = [0x00, 0x07, 0x0b, 0x0c, DEL]
+/** Control characters that are dropped, and that texts have too, as NUL: BEL, VT, FF, DEL. */
+const common = [0x07, 0x0b, 0x0c, DEL]
 /** The first byte of U+0080 to U+00BF. */
 const C2 = 0xc2
-/** U+FFFD. */
-const [first, second, third] = [0xef, 0xbf, 0xbd]
+/** U+FFFD, the first byte in the lowest bits. */
+const replaced = 0xbdbfef
 
 /**
  * After so many control characters that no text has, a stream is the contents of a file: nothing in it moves a
@@ -23,22 +26,34 @@ const [first, second, third] = [0xef, 0xbf, 0xbd]
 export const enoughDropped = 100
 
 /** A byte and the next one are more than two that stand for themselves if both have the same of these bits. */
-const character = 1 << 10
-const special = 1 << 11
-/** Of each byte: bits 0 to 7 what is written for it, 8 and 9 how many bytes of it, 12 whether no text has it. */
-const entries = Uint16Array.from({ length: 256 }, (_, byte) => {
-  if ([newline, CR, BS, ESC].includes(byte) || isIntroducer(byte)) return special
-  if (byte >= 0x80) return first | (3 << 8) | (byte >= C2 && byte <= 0xf4 ? character : 0)
-  if (byte === tab || (byte >= 0x20 && byte < DEL)) return byte | (1 << 8)
-  return common.includes(byte) ? 0 : 1 << 12
+const character = 1 << 26
+const special = 1 << 27
+/** Of each byte of binary data: bits 0 to 23 what is written for it, 24 and 25 how many bytes of it. */
+const entries = Int32Array.from({ length: 256 }, (_, byte) => {
+  if (byte === ESC) return special
+  const isLead = byte >= C2 && byte <= 0xf4
+  if (byte >= 0x80) return replaced | (3 << 24) | (isLead ? character : 0)
+  return byte === tab || byte === newline || (byte >= space && byte < DEL) ? byte | (1 << 24) : 0
 })
-const goesOn = Uint16Array.from({ length: 256 }, (_, byte) =>
-  byte >= 0x80 && byte < 0xc0 ? character | special : special,
-)
+/** In place of the byte after the last one. */
+const more = 0x100
+const goesOn = Int32Array.from({ length: more + 1 }, (_, byte) => {
+  if (byte === more) return character | special
+  return byte >= space && byte < DEL ? special : byte >= 0x80 && byte < 0xc0 ? character : 0
+})
+
+/** The place where a text begins that is to be read. */
+export interface Start {
+  isFirstColumn: boolean
+  /** Nothing is to the right of the cursor. */
+  isAtEnd: boolean
+  /** So many bytes of its line are before it, or fewer. */
+  lineBytes: number
+}
 
 /**
- * The hot loop of all that is more than plain text: takes out colours and what is not shown, replaces what is no
- * UTF-8, and writes states of a line over each other as long as each byte is a column.
+ * The hot loops of all that is more than plain text: take out colours and what is not shown, replace what is no
+ * UTF-8, and write states of a line over each other as long as each tells its columns by itself.
  */
 export class TextReader {
   /** What was read last is in its first `length` bytes, as valid UTF-8. */
@@ -49,8 +64,18 @@ export class TextReader {
    * reaches to here; -1: there is one state.
    */
   stateStart = -1
+  /** What stood in its first line is erased. */
+  isErased = false
   /** Control characters so far that no text has. */
   dropped: number
+  /** Where the last line begins in `bytes`; -1: elsewhere. */
+  #lineStart = -1
+  /** Whether each byte of the last state is a column. */
+  #isEven = true
+  /** Where the states before the last one, in one, begin: not at the start of their line if they were written over. */
+  #olderStart = -1
+  #columns = 0
+  #isAtEnd = false
 
   constructor(dropped: number) {
     this.dropped = dropped
@@ -61,99 +86,246 @@ export class TextReader {
     return this.dropped >= enoughDropped
   }
 
-  /**
-   * Reads the text in `bytes[from, to)`; answers where it stopped: at `to`, or before what needs more than that.
-   * `hasReturned`: the cursor has just gone back to the start of its line; `isAtEnd`: nothing is to its right.
-   */
-  read(
-    bytes: Uint8Array,
-    from: number,
-    to: number,
-    { hasReturned, isAtEnd }: { hasReturned: boolean; isAtEnd: boolean },
-  ): number {
-    const text = this.#reserve(to - from)
-    const { isBinary } = this
-    const mostDropped = isBinary ? Infinity : enoughDropped
-    let { dropped } = this
+  /** Reads the text in `bytes[from, to)`; answers where it stopped: at `to`, or before what needs more than that. */
+  read(bytes: Uint8Array, from: number, to: number, start: Start): number {
+    // Each byte may be no UTF-8 and become three; the rest of an older state is put behind the last one.
+    const room = (to - from) * 3 + maxEditableBytes + 8
+    if (this.bytes.length < room) this.bytes = new Uint8Array(room)
+    this.stateStart = -1
+    this.isErased = false
+    this.#lineStart = start.isFirstColumn ? 0 : -1
+    this.#isEven = true
+    this.#isAtEnd = start.isAtEnd
+    if (this.isBinary) return this.#readBinary(bytes, from, to)
+    const end = this.#readText(bytes, from, to, start.lineBytes)
+    if (this.stateStart >= 0) {
+      this.stateStart -= this.#olderStart - this.#lineStart
+      this.length = this.#settle(this.#olderStart, this.length)
+    }
+    return end
+  }
+
+  #readText(bytes: Uint8Array, from: number, to: number, lineBytes: number): number {
+    const text = this.bytes
     let at = from
     let length = 0
-    /** Where the line begins in `text`; -1: elsewhere. */
-    let lineStart = hasReturned ? 0 : -1
-    let stateStart = -1
-    while (at < to && dropped < mostDropped) {
+    while (at < to) {
       const byte = bytes[at]!
-      const next = at + 1 < bytes.length ? bytes[at + 1]! : 0x80
+      if (byte >= space && byte < DEL) {
+        text[length++] = byte
+        at++
+      } else if (byte >= C2) {
+        const width = sequenceAt(bytes, at, bytes.length)
+        if (width === incomplete || (byte === C2 && width > 0 && bytes[at + 1]! < 0xa0)) break
+        if (width < 0) {
+          length = this.#replace(length)
+          at -= width
+        } else {
+          this.#isEven = false
+          text[length] = byte
+          text[length + 1] = bytes[at + 1]!
+          if (width > 2) text[length + 2] = bytes[at + 2]!
+          if (width > 3) text[length + 3] = bytes[at + 3]!
+          length += width
+          at += width
+        }
+      } else if (byte === newline) {
+        if (this.stateStart >= 0) {
+          const merged = this.#merge(length)
+          if (merged < 0) break
+          length = this.#settle(this.#olderStart, merged)
+          this.stateStart = -1
+        }
+        text[length++] = newline
+        this.#lineStart = length
+        this.#isEven = true
+        this.#isAtEnd = true
+        at++
+      } else if (byte === ESC) {
+        let end = endOfColour(bytes, at)
+        if (end < 0) {
+          end = endOfLineEdit(bytes, at)
+          const edited = end < 0 ? -1 : this.#edit(bytes, end, length)
+          if (edited < 0) break
+          length = edited
+        }
+        at = end
+      } else if (byte === CR) {
+        if (at + 1 >= bytes.length) break
+        const edited = bytes[at + 1] === newline ? length : this.#goBack(length)
+        if (edited < 0) break
+        length = edited
+        at++
+      } else if (byte === tab) {
+        text[length++] = tab
+        this.#isEven = false
+        at++
+      } else if (byte === BS) {
+        const lineStart = this.#lineStart
+        const before = lineStart < 0 ? lineBytes : -lineStart
+        const isOnlyState = this.stateStart < 0 || this.stateStart === lineStart
+        if (!this.#isAtEnd || !isOnlyState || before + length > maxEditableBytes) break
+        if (length === Math.max(lineStart, 0)) break
+        if (text[length - 1]! < space || text[length - 1]! >= 0x80) break
+        if (lineStart >= 0) this.#openState()
+        length--
+        at++
+      } else if (byte >= 0x80) {
+        if (isIntroducer(byte)) break
+        length = this.#replace(length)
+        at++
+      } else {
+        at++
+        if (byte !== NUL && !common.includes(byte) && ++this.dropped === enoughDropped) break
+      }
+    }
+    this.length = length
+    return at
+  }
+
+  #readBinary(bytes: Uint8Array, from: number, to: number): number {
+    const text = this.bytes
+    const view = new DataView(text.buffer)
+    let at = from
+    let length = 0
+    let byte = bytes[at]!
+    while (at < to) {
+      const next = at + 1 < bytes.length ? bytes[at + 1]! : more
       const entry = entries[byte]!
       // One branch for most bytes: those of random data mislead the processor's prediction.
       if ((entry & goesOn[next]!) === 0) {
         // What stands beyond its length is written over by the next byte.
-        text[length] = entry
-        text[length + 1] = second
-        text[length + 2] = third
-        length += (entry >> 8) & 3
-        dropped += entry >> 12
+        view.setInt32(length, entry, true)
+        length += (entry >> 24) & 3
+        byte = next
         at++
-      } else if (byte === newline) {
-        if (stateStart >= 0) {
-          if (!isColumns(text, stateStart, length)) break
-          length = overwrite(text, lineStart, stateStart, length)
-          stateStart = -1
-        }
-        text[length++] = newline
-        lineStart = length
-        at++
-      } else if (byte === ESC) {
-        const end = endOfColour(bytes, at, isAtEnd && stateStart < 0)
-        if (end < 0) break
-        at = end
-      } else if (byte === CR) {
-        if (next !== newline && !isBinary) {
-          const start = Math.max(lineStart, stateStart)
-          if (start < 0 || at + 1 >= bytes.length || length - start > maxEditableBytes) break
-          if (!isColumns(text, start, length)) break
-          if (stateStart >= 0) length = overwrite(text, lineStart, stateStart, length)
-          stateStart = length
-        }
-        at++
-      } else if (byte === BS) {
-        if (!isBinary) break
-        at++
-      } else {
-        const width = sequenceAt(bytes, at, bytes.length)
-        const isControl = width < 0 ? byte < C2 : byte === C2 && next < 0xa0
-        if (width === incomplete || (isControl && !isBinary)) break
-        if (width < 0) {
-          text[length++] = first
-          text[length++] = second
-          text[length++] = third
-          at -= width
-        } else if (isControl) at += width
-        else for (const end = at + width; at < end; at++) text[length++] = bytes[at]!
+        continue
       }
+      let end = at + 2
+      if (byte === ESC) {
+        // The others are longer than two bytes.
+        if (next < 0x30 || next === more || isIntroducer(next + 0x40)) break
+      } else {
+        const width = byte < 0xe0 && next < more ? 2 : sequenceAt(bytes, at, bytes.length)
+        if (width === incomplete) break
+        end = at + Math.abs(width)
+        if (width < 0) length = this.#replace(length)
+        else if (byte !== C2 || next >= 0xa0) while (at < end) text[length++] = bytes[at++]!
+      }
+      at = end
+      byte = bytes[at]!
     }
     this.length = length
-    this.stateStart = stateStart
-    this.dropped = Math.min(dropped, enoughDropped)
     return at
   }
 
-  /** Room for so many bytes, of which each may be no UTF-8 and become three. */
-  #reserve(bytes: number): Uint8Array {
-    const room = bytes * 3 + 8
-    if (this.bytes.length < room) this.bytes = new Uint8Array(room)
-    return this.bytes
+  #replace(length: number): number {
+    this.bytes[length] = replaced & 0xff
+    this.bytes[length + 1] = (replaced >> 8) & 0xff
+    this.bytes[length + 2] = replaced >> 16
+    this.#isEven = false
+    return length + 3
+  }
+
+  /** Goes to the first column; answers where the text ends; -1: it cannot. */
+  #goBack(length: number): number {
+    const start = Math.max(this.#lineStart, this.stateStart)
+    if (start < 0 || length - start > maxEditableBytes) return -1
+    if (this.stateStart === length) return length
+    let end = length
+    if (this.stateStart >= 0) end = this.#merge(length)
+    else {
+      this.#columns = this.#countColumns(start, length)
+      if (this.#columns < 0) return -1
+      this.#olderStart = start
+    }
+    if (end < 0) return -1
+    this.stateStart = end
+    this.#isEven = true
+    return end
+  }
+
+  /** Carries out the line edit that ends at `end` of `bytes`; answers where the text ends; -1: it cannot. */
+  #edit(bytes: Uint8Array, end: number, length: number): number {
+    if (bytes[end - 1] === CHA) return this.#goBack(length)
+    const isWhole = bytes[end - 2] === 0x32
+    if (!isWhole && this.#isAtEnd && this.stateStart < 0) return length
+    const start = Math.max(this.#lineStart, this.stateStart)
+    if (start < 0 || length - start > maxEditableBytes) return -1
+    let kept = length
+    if (isWhole && length > start) {
+      // The cursor stays in its column, unless it goes back at once.
+      const next = bytes[end] === ESC ? endOfLineEdit(bytes, end) : -1
+      if (bytes[end] !== CR && (next < 0 || bytes[next - 1] !== CHA)) return -1
+      kept = start
+      this.#isEven = true
+    } else if (this.#countColumns(start, length) < 0) return -1
+    if (this.#lineStart === 0) this.isErased = true
+    this.#isAtEnd = true
+    kept = this.#settle(start, kept)
+    this.#openState()
+    return kept
+  }
+
+  /** Writes the last state over those before it; answers where the line ends; -1: it cannot. */
+  #merge(length: number): number {
+    const { bytes: text, stateStart } = this
+    const columns = this.#countColumns(stateStart, length)
+    if (columns < 0) return -1
+    if (columns >= this.#columns) {
+      this.#columns = columns
+      this.#olderStart = stateStart
+      return length
+    }
+    let rest = this.#olderStart
+    for (let column = 0; column < columns;) {
+      const width = lengthOf(text[rest]!)
+      column += width === 1 ? 1 : fixedColumnsOf(codePointAt(text, rest, width))
+      // Half of a wide character would be left.
+      if (column > columns) return -1
+      rest += width
+    }
+    if (length - rest > maxEditableBytes) return -1
+    let end = length
+    while (rest < stateStart) text[end++] = text[rest++]!
+    this.#olderStart = this.#lineStart
+    return this.#settle(stateStart, end)
+  }
+
+  /** How many columns a part of the last state has; -1: that depends on where it stands. */
+  #countColumns(from: number, to: number): number {
+    if (this.#isEven) return to - from
+    const text = this.bytes
+    let columns = 0
+    for (let at = from; at < to;) {
+      const byte = text[at]!
+      if (byte === tab) return -1
+      const width = lengthOf(byte)
+      const own = width === 1 ? 1 : fixedColumnsOf(codePointAt(text, at, width))
+      if (own === 0) return -1
+      columns += own
+      at += width
+    }
+    return columns
+  }
+
+  /** What stands in the line is edited from now on: it is a state over one without text. */
+  #openState(): void {
+    this.stateStart = this.#lineStart
+    this.#olderStart = this.#lineStart
+    this.#columns = 0
+  }
+
+  /** Moves what begins at `from` and reaches to `end` to the start of its line; answers where it ends then. */
+  #settle(from: number, end: number): number {
+    const text = this.bytes
+    let to = this.#lineStart
+    for (let at = from; at < end; at++) text[to++] = text[at]!
+    return to
   }
 }
 
-/** Whether each byte of a line is a column. */
-function isColumns(text: Uint8Array, from: number, to: number): boolean {
-  for (let at = from; at < to; at++) if (text[at]! >= 0x80 || text[at] === tab) return false
-  return true
-}
-
-/** Writes `text[from, to)` over the state before it, which begins at `start`; answers where the line ends. */
-function overwrite(text: Uint8Array, start: number, from: number, to: number): number {
-  let end = start
-  for (let at = from; at < to; at++) text[end++] = text[at]!
-  return Math.max(end, from)
+/** The length of a valid sequence that begins with this byte. */
+function lengthOf(byte: number): number {
+  return byte < 0x80 ? 1 : byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : 4
 }

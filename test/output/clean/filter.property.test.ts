@@ -98,7 +98,14 @@ test('states of a line that are written over each other give the text of one aft
   const frame = fc.oneof(
     { weight: 6, arbitrary: fc.constant('\r') },
     { weight: 6, arbitrary: even },
-    fc.constantFrom('\n', '\r\n', '\t', '\b', 'é', '漢', `${ESC}[32m`, `${ESC}[K`, '\0'),
+    {
+      weight: 3,
+      arbitrary: fc.constantFrom('é', '漢字', 'か', '⠋', '\b', `${ESC}[2K`, `${ESC}[K`),
+    },
+    fc.constantFrom('\n', '\r\n', '\t', 'e\u0301', '\u0301', '🚀', `${ESC}[32m`, '\0', '\u0085'),
+    fc.constantFrom('G', '1G', '0G', '2G', '3C', '2D', '1K', '?25l').map((end) => `${ESC}[${end}`),
+    fc.constantFrom(`${ESC}[?1049h`, `${ESC}[?1049l`, `${ESC}]0;t\u0007`),
+    fc.constantFrom('漢'.repeat(2730), 'か'.repeat(2731)),
     fc.constantFrom('x'.repeat(8191), 'y'.repeat(8192), 'z'.repeat(8193)),
   )
   const frames = fc.array(frame, { maxLength: 40 }).map((parts) => parts.join(''))
@@ -107,7 +114,7 @@ test('states of a line that are written over each other give the text of one aft
       // A piece of one byte is never written over in the piece.
       assert.is(await clean(raw), await clean(raw, [1]))
     }),
-    { numRuns: 300 },
+    { numRuns: 600 },
   )
 })
 
