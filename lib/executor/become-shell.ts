@@ -52,6 +52,8 @@ export async function becomeShell(
     }
     const program = findSubject(request, environment)
     audit?.record({ ...request, status: 'running', exitCode: null, durationMs: 0 }, 'allow')
+    // The runtime of the executable would leave it open in the shell.
+    audit?.close()
     return await becomeProgram({ ...program, env })
   } catch (error) {
     const { describeStartFailure } = await import('../run/start-failure.ts')
