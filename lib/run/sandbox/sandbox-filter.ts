@@ -4,6 +4,7 @@ type Instruction = readonly [code: number, ifTrue: number, ifFalse: number, valu
 const load = 0x20 // BPF_LD | BPF_W | BPF_ABS
 const jumpIfEqual = 0x15 // BPF_JMP | BPF_JEQ | BPF_K
 const jumpIfAtLeast = 0x35 // BPF_JMP | BPF_JGE | BPF_K
+const jumpIfAny = 0x45 // BPF_JMP | BPF_JSET | BPF_K
 const answer = 0x06 // BPF_RET | BPF_K
 
 const allow = 0x7fff0000 // SECCOMP_RET_ALLOW
@@ -22,15 +23,45 @@ interface SystemCalls {
   ioctl: number
   /** Kernel keyrings belong to the user, not to a namespace. */
   keys: readonly number[]
+  /** Calls that give a file its mode, and which argument that is. */
+  changeMode: Readonly<Record<number, number>>
+  makeFile: Readonly<Record<number, number>>
+  /** Calls that may make a file, and which argument are the flags that say so; the mode comes next. */
+  openFile: Readonly<Record<number, number>>
 }
 
 /** Numbers of asm/unistd_64.h and asm-generic/unistd.h. */
 const systems: Readonly<Partial<Record<string, SystemCalls>>> = {
-  x64: { architecture: 0xc000003e, socket: 41, ioctl: 16, keys: [248, 249, 250] },
-  arm64: { architecture: 0xc00000b7, socket: 198, ioctl: 29, keys: [217, 218, 219] },
+  x64: {
+    architecture: 0xc000003e,
+    socket: 41,
+    ioctl: 16,
+    keys: [248, 249, 250],
+    // chmod, fchmod, fchmodat, fchmodat2; creat, mknod, mknodat; open, openat
+    changeMode: { 90: 1, 91: 1, 268: 2, 452: 2 },
+    makeFile: { 85: 1, 133: 1, 259: 2 },
+    openFile: { 2: 1, 257: 2 },
+  },
+  arm64: {
+    architecture: 0xc00000b7,
+    socket: 198,
+    ioctl: 29,
+    keys: [217, 218, 219],
+    // fchmod, fchmodat, fchmodat2; mknodat; openat
+    changeMode: { 52: 1, 53: 2, 452: 2 },
+    makeFile: { 33: 2 },
+    openFile: { 56: 2 },
+  },
 }
-/** The same number everywhere. */
-const ioUringSetup = 425
+/** The same numbers everywhere. */
+const [ioUringSetup, openat2] = [425, 437]
+
+/** A set-user-ID file would give what its owner may do to whoever runs it on the host (inode(7)). */
+const S_ISUID = 0o4000
+/** A folder may have it: its files then belong to its group. Only a call that makes no folder is refused it. */
+const S_ISGID = 0o2000
+/** Without O_CREAT and __O_TMPFILE the mode counts for nothing (open(2)). */
+const creating = 0o100 | 0o20000000
 
 const families = { AF_UNIX: 1, AF_INET: 2, AF_INET6: 10, AF_NETLINK: 16 }
 const NETLINK_ROUTE = 0
@@ -42,8 +73,8 @@ const x32Bit = 0x40000000
 /**
  * A seccomp(2) program for what mounts and namespaces do not stop: sockets that reach past them
  * (vsock, packet, netlink but for the list of interfaces), typing into a terminal, the keyrings of
- * the kernel, io_uring (which opens sockets unseen by the filter), and foreign ABIs, whose numbers
- * mean other calls. Null where the numbers of this architecture are not known.
+ * the kernel, set-user-ID files, io_uring and openat2 (which do the same unseen by the filter), and
+ * foreign ABIs, whose numbers mean other calls. Null where the numbers of this architecture are not known.
  */
 export function createSandboxFilter(architecture: string): Uint8Array<ArrayBuffer> | null {
   const calls = systems[architecture]
@@ -86,11 +117,35 @@ function compose(calls: SystemCalls): Instruction[] {
       [jumpIfEqual, 0, 1, call],
       [answer, 0, 0, refuse(EPERM)],
     ]),
-    [jumpIfEqual, 0, 1, ioUringSetup],
-    [answer, 0, 0, refuse(ENOSYS)],
+    ...refuseModes(calls.changeMode, S_ISUID),
+    ...refuseModes(calls.makeFile, S_ISUID | S_ISGID),
+    ...Object.entries(calls.openFile).flatMap(([call, flags]): Instruction[] => [
+      [jumpIfEqual, 0, 6, Number(call)],
+      [load, 0, 0, offsets.argument(flags)],
+      [jumpIfAny, 0, 3, creating],
+      ...refuseMode(flags + 1, S_ISUID | S_ISGID),
+    ]),
+    ...[ioUringSetup, openat2].flatMap((call): Instruction[] => [
+      [jumpIfEqual, 0, 1, call],
+      [answer, 0, 0, refuse(ENOSYS)],
+    ]),
     [answer, 0, 0, allow],
   ]
 }
+
+function refuseModes(calls: Readonly<Record<number, number>>, bits: number): Instruction[] {
+  return Object.entries(calls).flatMap(([call, mode]): Instruction[] => [
+    [jumpIfEqual, 0, 4, Number(call)],
+    ...refuseMode(mode, bits),
+  ])
+}
+
+const refuseMode = (argument: number, bits: number): Instruction[] => [
+  [load, 0, 0, offsets.argument(argument)],
+  [jumpIfAny, 0, 1, bits],
+  [answer, 0, 0, refuse(EPERM)],
+  [answer, 0, 0, allow],
+]
 
 function encode(program: readonly Instruction[]): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(program.length * 8)

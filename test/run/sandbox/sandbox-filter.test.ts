@@ -7,8 +7,17 @@ const EPERM = 0x00050001
 const ENOSYS = 0x00050026
 const EAFNOSUPPORT = 0x00050061
 
-const x64 = { name: 'x64', audit: 0xc000003e, socket: 41, ioctl: 16, keyctl: 250, write: 1 }
-const arm64 = { name: 'arm64', audit: 0xc00000b7, socket: 198, ioctl: 29, keyctl: 219, write: 64 }
+const x64 = {
+  ...{ name: 'x64', audit: 0xc000003e, socket: 41, ioctl: 16, keyctl: 250, write: 1 },
+  ...{ chmod: { 90: 1, 91: 1, 268: 2, 452: 2 }, creat: { 85: 1, 133: 1, 259: 2 } },
+  open: { 2: 1, 257: 2 },
+}
+const arm64 = {
+  ...{ name: 'arm64', audit: 0xc00000b7, socket: 198, ioctl: 29, keyctl: 219, write: 64 },
+  ...{ chmod: { 52: 1, 53: 2, 452: 2 }, creat: { 33: 2 }, open: { 56: 2 } },
+}
+const list = (calls: Record<number, number>) =>
+  Object.entries(calls).map(([call, at]): [number, number] => [Number(call), at])
 
 /** What the kernel would answer: the machine of linux/filter.h, as far as the program uses it. */
 function evaluate(program: Uint8Array, audit: number, call: number, args: bigint[] = []): number {
@@ -30,6 +39,9 @@ function evaluate(program: Uint8Array, audit: number, call: number, args: bigint
         break
       case 0x35:
         at += jump(accumulator >= value)
+        break
+      case 0x45:
+        at += jump((accumulator & value) !== 0)
         break
       case 0x06:
         return value
@@ -65,6 +77,33 @@ for (const system of [x64, arm64]) {
     }
   })
 
+  test(`${system.name}: no file gets the mode of its owner, and only a folder that of its group`, () => {
+    const give = (mode: bigint, at: number, flags = 0n) =>
+      [0, 1, 2, 3, 4, 5].map((index) => (index === at ? mode : index === at - 1 ? flags : 0n))
+    for (const [call, at] of list(system.chmod)) {
+      for (const mode of [0o4755n, 0o6000n, 0xffffffff00000800n]) {
+        assert.is(run(call, ...give(mode, at)), EPERM)
+      }
+      for (const mode of [0o755n, 0o2775n, 0o1777n])
+        assert.is(run(call, ...give(mode, at)), allowed)
+    }
+    for (const [call, at] of list(system.creat)) {
+      for (const mode of [0o4755n, 0o2755n]) assert.is(run(call, ...give(mode, at)), EPERM)
+      assert.is(run(call, ...give(0o1777n, at)), allowed)
+    }
+    for (const [call, flagsAt] of list(system.open)) {
+      const at = flagsAt + 1
+      for (const flags of [0o100n, 0o20200000n, 0o20240000n]) {
+        for (const mode of [0o4755n, 0o2755n]) {
+          assert.is(run(call, ...give(mode, at, flags)), EPERM)
+        }
+        assert.is(run(call, ...give(0o644n, at, flags)), allowed)
+      }
+      assert.is(run(call, ...give(0o6755n, at, 0o200000n)), allowed, 'it makes no file')
+    }
+    assert.is(run(437), ENOSYS)
+  })
+
   test(`${system.name}: keyrings, rings and foreign calls are refused, the rest is not`, () => {
     assert.is(run(system.keyctl), EPERM)
     assert.is(run(425), ENOSYS)
@@ -78,6 +117,7 @@ for (const system of [x64, arm64]) {
       system.keyctl - 1,
       system.keyctl - 2,
       425,
+      437,
     ]
     for (let call = 0; call < 480; call++) {
       if (!special.includes(call)) assert.is(run(call), allowed)

@@ -67,7 +67,8 @@ if (obstacle === null) {
     }
   })
 
-  for (const file of ['sandbox-doors.test.ts', 'sandbox-escape.test.ts', 'sandbox-work.test.ts']) {
+  const files = ['sandbox-doors', 'sandbox-escape', 'sandbox-setuid', 'sandbox-work']
+  for (const file of files.map((name) => `${name}.test.ts`)) {
     test(`${file} passes for an ordinary user`, async () => {
       const home = mkdtempSync('/var/tmp/nacre-user-')
       chmodSync(home, 0o777)
