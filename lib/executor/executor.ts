@@ -79,9 +79,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
   const { stateDir } = options
   const environment = options.environment ?? process.env
   const cwd = options.cwd ?? process.cwd()
-  const artifactView = { folder: null }
-  const artifacts = openArtifacts(options, environment, artifactView)
-  const openCapture = createCaptureOpener(artifacts)
+  const artifacts = openArtifacts(options, environment)
   const audit = stateDir === null ? null : createAudit(join(stateDir, 'audit.jsonl'))
   const guard =
     options.guard ?? createGuard({ ...options.guardOptions, home: environment['HOME'] ?? '/' })
@@ -101,11 +99,11 @@ export function createExecutor(options: ExecutorOptions): Executor {
       home: environment['HOME'] ?? null,
       stateDir,
       artifactDir: artifacts?.dir ?? null,
-      artifactView,
       writable: options.sandbox?.writable ?? [],
       hidden: options.sandbox?.hidden ?? [],
     },
   })
+  const openCapture = createCaptureOpener(artifacts, (request) => runners.viewOf(request))
   const jobsDir = stateDir === null ? null : join(stateDir, 'jobs')
   const holderStart = options.holder ? { ...options.holder, environment } : null
   /** The jobs that have records; loaded when somebody asks for jobs. */

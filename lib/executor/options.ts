@@ -1,6 +1,5 @@
 import { join } from 'node:path'
 import type { GuardOptions } from '../guard/rules/rule.ts'
-import type { ArtifactView } from '../output/artifact/writer.ts'
 import {
   type ArtifactStore,
   createArtifactStore,
@@ -126,7 +125,6 @@ export interface RunOptions {
 export function openArtifacts(
   { stateDir, artifactDir, artifactLimits, program }: ExecutorOptions,
   environment: Readonly<Record<string, string | undefined>>,
-  view: ArtifactView,
 ): ArtifactStore | null {
   const dir = artifactDir ?? (stateDir === null ? null : join(stateDir, 'artifacts'))
   if (dir === null) return null
@@ -134,7 +132,6 @@ export function openArtifacts(
   return createArtifactStore({
     ...artifactLimits,
     dir,
-    view,
     isShared: artifactDir !== undefined,
     pruner,
   })

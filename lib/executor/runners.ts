@@ -112,6 +112,12 @@ export function createRunners(groups: ControlGroups, options: RunnersOptions) {
         }
       }
     },
+    /** Where sandboxed runs of the owner of a request see its artifacts; null: it has none. */
+    viewOf(request: Request): Promise<string | null> | null {
+      if (request.host !== null) return null
+      if (request.sandbox === 'off') return sandboxes.made?.viewOf(request) ?? null
+      return sandboxes.open().then((sandbox) => sandbox.viewOf(request))
+    },
     /** Finds a job on another machine again. */
     resume:
       (place: KeptPlace): Runner =>

@@ -18,6 +18,8 @@ export interface CaptureOptions {
   runId: string
   command: string
   belongsTo?: string | null
+  /** Where its sandboxed owner sees what is kept; null: nowhere. */
+  view?: string | null
   request: Pick<
     Request,
     'streams' | 'head' | 'tail' | 'maxLines' | 'maxBytes' | 'truncate' | 'artifact' | 'pty'
@@ -228,9 +230,9 @@ class CapturedStream {
   }
 
   #startWriter(): ArtifactWriter | null {
-    const { store, runId, command, belongsTo } = this.#options
+    const { store, runId, command, belongsTo, view } = this.#options
     if (store === null || !this.#keepsRaw) return null
-    this.#writer = store.create({ runId, command, belongsTo, stream: this.#stream })
+    this.#writer = store.create({ runId, command, belongsTo, view, stream: this.#stream })
     // The next bytes wait for these.
     void this.#writer.write(this.#undecided.bytes)
     this.#undecided = new FirstBytes(undecidedBytes)

@@ -3,14 +3,21 @@ import type { ArtifactStore } from './artifact/store.ts'
 import { createLazy } from '../protocol/deferred.ts'
 import type { Capture, Captured } from './capture.ts'
 
-/** What reads output is loaded with the first run whose text is wanted. */
-export function createCaptureOpener(store: ArtifactStore | null) {
+/**
+ * What reads output is loaded with the first run whose text is wanted. `viewOf`: where the sandboxed runs of its
+ * owner see what a run leaves.
+ */
+export function createCaptureOpener(
+  store: ArtifactStore | null,
+  viewOf: (request: Request) => Promise<string | null> | null,
+) {
   const reading = createLazy(() => import('./capture.ts'))
   return async (request: Request, text: boolean): Promise<Capture> => {
     if (!text && request.artifact === 'never') return createNoCapture(request.streams)
     const { createCapture } = reading.made ?? (await reading.open())
     const { id: runId, command, belongsTo } = request
-    return createCapture({ runId, command, belongsTo, request, store })
+    const view = store && (await viewOf(request))
+    return createCapture({ runId, command, belongsTo, view, request, store })
   }
 }
 

@@ -1,13 +1,15 @@
+import { basename, dirname } from 'node:path'
 import { Client as McpClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { startClient, type ClientOptions } from '../../lib/client.ts'
+import { type Client, startClient, type ClientOptions } from '../../lib/client.ts'
 import { cliCommand } from '../helpers/cli.ts'
 import { type Home, openHome } from '../helpers/jobs.ts'
 import { models, type ModelServer, withModelServer } from '../helpers/model-server.ts'
 import { runCli } from '../helpers/run-cli.ts'
+import { findObstacle } from '../helpers/sandbox-places.ts'
 import { until } from '../helpers/until.ts'
 
 /** Nothing has these ids. */
@@ -18,6 +20,7 @@ interface Answer {
   text: string
   isError: boolean
 }
+type ToolCall = readonly [name: string, args: object]
 /** Calls a tool as a model does. */
 type Call = (name: string, args: object) => Promise<Answer>
 
@@ -50,12 +53,13 @@ async function withMcp(
 
 async function withRpc(
   home: Home,
-  use: (call: Call, client: Awaited<ReturnType<typeof startClient>>) => Promise<void>,
-  options: Partial<ClientOptions> = {},
+  use: (call: Call, client: Client) => Promise<void>,
+  { flags = [], ...options }: Partial<ClientOptions> & { flags?: string[] } = {},
 ): Promise<void> {
   const [program = '', ...words] = cliCommand()
   const env = { ...process.env, ...home.env, SHELL: '/bin/bash' }
-  const client = await startClient({ ...options, command: [program, ...words, '--rpc'], env })
+  const command = [program, ...words, '--rpc', ...flags] as const
+  const client = await startClient({ ...options, command, env })
   const call: Call = async (name, args) => {
     try {
       const { content, is_error: isError } = await client.request('tool.call', {
@@ -245,23 +249,44 @@ test('over RPC the tools of a model reach neither jobs nor sessions of the same 
   await assertUntouched(home, person.job)
 })
 
-/** The texts of the tools that the scripted model has called for a prompt. */
-async function askModel(
-  { home, mock }: ModelServer,
-  prompt: string,
-  calls: readonly (readonly [name: string, args: object])[],
-  args: readonly string[] = [],
-): Promise<{ replies: string[]; conversation: string }> {
+const callOf = ([name, args]: ToolCall) => ({ name, arguments: JSON.stringify(args) })
+
+/** Has the scripted model call these tools for a prompt; gives the array that its replies come to stand in. */
+function script({ mock }: ModelServer, prompt: string, calls: readonly ToolCall[]): string[] {
   const replies: string[] = []
-  mock.onMessage(prompt, (request) => {
-    const { messages } = request
+  mock.onMessage(prompt, ({ messages }) => {
     const last = messages.findLastIndex(({ role }) => role === 'user')
     const told = messages.slice(last + 1).filter(({ role }) => role === 'tool')
     replies.splice(0, Infinity, ...told.map(({ content }) => content as string))
     const next = calls[told.length]
-    if (!next) return { content: 'done' }
-    return { toolCalls: [{ name: next[0], arguments: JSON.stringify(next[1]) }] }
+    return next ? { toolCalls: [callOf(next)] } : { content: 'done' }
   })
+  return replies
+}
+
+/** The texts of the tools that the scripted model has called for a prompt over RPC. */
+async function promptModel(
+  server: ModelServer,
+  client: Client,
+  text: string,
+  calls: readonly ToolCall[],
+  params: { share?: { id: string }[]; conversation?: string } = {},
+): Promise<string[]> {
+  const replies = script(server, text, calls)
+  const { status, error } = await client.request('prompt', { text, ...params })
+  assert.is(status, 'answered', JSON.stringify(error))
+  return replies
+}
+
+/** The texts of the tools that the scripted model has called for a prompt. */
+async function askModel(
+  server: ModelServer,
+  prompt: string,
+  calls: readonly ToolCall[],
+  args: readonly string[] = [],
+): Promise<{ replies: string[]; conversation: string }> {
+  const { home } = server
+  const replies = script(server, prompt, calls)
   const options = ['--model', models[0], '--output-format', 'json', '--quiet', ...args]
   const { stdout } = await runCli(['-p', ...options, prompt], {
     cwd: home.workspace,
@@ -366,5 +391,72 @@ test('what a person hands to a conversation by name is in its reach, but is no w
     ])
     assert.match(self.replies[1] ?? '', 'There is no job')
   }))
+
+if ((await findObstacle()) === null) {
+  const sandboxed = ['--sandbox', 'workspace']
+  const bash = (command: string, more: object = {}) => ['bash', { command, ...more }] as const
+  const logIn = (text = '') => /\/\S+\.log/.exec(text)?.[0] ?? text
+
+  test('two models and a person side by side found each other in /tmp, by a path or in /proc', ({
+    home,
+  }) =>
+    withModelServer(async (server) => {
+      const env = { ...server.home.env, ...home.env, NACRE_MODEL: models[0] }
+      const keep = (name: string) => [
+        `echo secret of ${name} >/tmp/${name}; seq 5000`,
+        `exec -a secret-of-${name} sleep 300`,
+      ]
+      await withRpc(
+        { ...home, env },
+        async (call, client) => {
+          const [write = '', hold = ''] = keep('tool')
+          const ofTool = logIn((await call('bash', { command: write })).text)
+          await call('bash', { command: hold, mode: 'background', session: 'one' })
+          const person = keep('person')
+          const said = await client.request('shell.exec', { command: person[0] ?? '' })
+          await client.request('shell.start', { command: person[1] ?? '' })
+          const ofPerson = ofTool.replace(/art_[a-z2-7]{20}/, said.stdout_cache_id ?? 'none')
+          const look = (paths: string[]) =>
+            `ls /tmp; for at in ${paths.join(' ')}; do cat <$at | head -n 2; done; grep -la secret-of[-] /proc/*/cmdline; ls ${dirname(ofTool)}`
+          const replies = await promptModel(server, client, 'look around', [
+            bash(look([ofTool, ofPerson])),
+            bash('seq 6000; echo mine >/tmp/prompt'),
+          ])
+          const [seen = '', kept = ''] = replies
+          for (const path of [ofTool, ofPerson]) {
+            assert.match(seen, `${path}: No such file or directory`)
+            assert.not.match(seen.replaceAll(`${path}: No such`, ''), basename(path))
+          }
+          assert.not.match(seen, /^(?:tool|person)$|cmdline/m)
+          const again = await call('bash', { command: look([logIn(kept), ofPerson, ofTool]) })
+          assert.match(again.text, `${logIn(kept)}: No such file or directory`)
+          assert.match(again.text, /^tool\n[^]*^1\n2\n/m)
+          assert.not.match(again.text, /^(?:prompt|person)$|^6000$/m)
+        },
+        { flags: sandboxed, cwd: server.home.workspace },
+      )
+    }))
+
+  test('the path of the first output that a conversation kept was not there in its sandbox', ({
+    home,
+  }) =>
+    withModelServer(async (server) => {
+      Object.assign(server.home.env, home.env)
+      let told = ''
+      server.mock.onMessage('keep it', ({ messages }) => {
+        const last = messages.at(-1)
+        if (last?.role !== 'tool') return { toolCalls: [callOf(bash('seq 5000'))] }
+        const path = logIn(last.content as string)
+        if (told !== '') return { content: last.content as string }
+        told = path
+        return { toolCalls: [callOf(bash(`tail -n 1 ${path}`))] }
+      })
+      const { stdout } = await runCli(['-p', ...sandboxed, '--model', models[0], 'keep it'], {
+        cwd: server.home.workspace,
+        env: server.home.env,
+      })
+      assert.match(stdout.toString(), /^5000/)
+    }))
+}
 
 test.run()

@@ -21,10 +21,9 @@ import {
 import { openStored, pathsOf, type RawBytes, readRaw, readRecord } from './record.ts'
 import type { FindOptions, GrepOptions } from './search.ts'
 import type { ArtifactText, LineIndex, Place, ScanOptions } from './text.ts'
-import { type ArtifactView, ArtifactWriter } from './writer.ts'
+import { ArtifactWriter } from './writer.ts'
 
 export interface StoreOptions {
-  view?: ArtifactView
   /** Absolute. Made when the first artifact is written. */
   dir: string
   /** A folder that somebody named, such as for an upload: all users may read what is in it. */
@@ -46,6 +45,8 @@ export interface ArtifactSubject {
   stream: StreamName
   /** The conversation or connection of a model that the run belongs to; else a person. */
   belongsTo?: string | null | undefined
+  /** Where its sandboxed runs see what belongs to that, though the store is hidden from them. */
+  view?: string | null | undefined
 }
 
 /**
@@ -125,12 +126,12 @@ export function createArtifactStore(options: StoreOptions): ArtifactStore {
     dir,
     find,
     ownerOf: (id) => (isArtifactId(id) ? (readRecord(dir, id)?.belongsTo ?? null) : null),
-    create({ runId, command, stream, belongsTo = null }) {
+    create({ runId, command, stream, belongsTo = null, view = null }) {
       const isNew = !existsSync(dir)
       return new ArtifactWriter({
         dir,
         isShared: options.isShared ?? false,
-        view: options.view,
+        view,
         quotaBytes: options.artifactBytes ?? limits.artifactBytes,
         record: {
           id: createId('art'),

@@ -10,19 +10,14 @@ import { makeFolder, makePrivateFolder } from '../../system/private-files.ts'
 /** Kept free for the line that stands in place of the missing middle. */
 const markBytes = 128
 
-/** Where sandboxed runs see the artifacts of their own executor, though the store is hidden from them. */
-export interface ArtifactView {
-  /** A folder of further names for the files; null until there is a sandbox. */
-  folder: string | null
-}
-
 export interface WriterOptions {
   dir: string
   record: Omit<ArtifactRecord, 'writer'>
   quotaBytes: number
   /** Its files may be read by other users. */
   isShared: boolean
-  view?: ArtifactView | undefined
+  /** A folder for a further name of the file, where sandboxed runs of its owner see it; null: they do not. */
+  view: string | null
   /** Runs once the files are there. Gives a notice for the reader, if there is one. */
   onCreated(): string | null
 }
@@ -139,8 +134,8 @@ export class ArtifactWriter {
     else makePrivateFolder(dir)
     this.#data = openSync(this.path, createFlags, this.#mode)
     writeRecord(dir, this.#record, this.#mode)
-    if (view?.folder) {
-      const shown = join(view.folder, basename(this.path))
+    if (view !== null) {
+      const shown = join(view, basename(this.path))
       try {
         linkSync(this.path, shown)
         this.#shown = shown

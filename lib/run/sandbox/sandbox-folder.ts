@@ -30,12 +30,12 @@ export interface SandboxFolder {
   /** Canonical. */
   readonly path: string
   /**
-   * What its runs find as their temporary folder, one after another. `inside`: the folders, relative to
-   * it, that every run with this list mounts something on. No run could put a link in their place.
+   * What the runs of an owner find as their temporary folder, one after another. `inside`: the folders, relative
+   * to it, that every run with this list mounts something on. No run could put a link in their place.
    */
-  tmpWith(inside: readonly string[]): string
-  /** Further names for the artifacts of its runs. */
-  readonly artifacts: string
+  tmpOf(owner: string | null, inside: readonly string[]): string
+  /** Further names for the artifacts of an owner. */
+  artifactsOf(owner: string | null): string
   /** The seccomp program. */
   readonly filter: string
   /** Whether a run in a sandbox of any nacre with this state folder may be alive. */
@@ -51,23 +51,25 @@ export interface SandboxFolder {
  */
 export function openSandboxFolder(stateDir: string | null, filter: Uint8Array): SandboxFolder {
   const fill = (folder: string) => {
-    mkdirSync(join(folder, 'artifacts'))
     writeFileSync(join(folder, 'filter'), filter, { mode: 0o600 })
   }
   const path = realpathSync(makeBelow(stateDir, fill) ?? makeTemporaryFolder('sandbox', fill))
-  const tmps = new Map<string, string>()
+  const folders = new Map<string, string>()
+  function openOnce(key: readonly (string | null)[], fill: (made: string) => void): string {
+    const name = key.join('\0')
+    const made = folders.get(name) ?? mkdtempSync(join(path, `${key[0]}-`))
+    if (!folders.has(name)) fill(made)
+    folders.set(name, made)
+    return made
+  }
   return {
     path,
-    tmpWith(inside) {
-      const key = inside.join('\0')
-      const tmp = tmps.get(key) ?? mkdtempSync(join(path, 'tmp-'))
-      if (tmps.has(key)) return tmp
-      chmodSync(tmp, 0o1777)
-      for (const folder of inside) mkdirSync(join(tmp, folder), { recursive: true })
-      tmps.set(key, tmp)
-      return tmp
-    },
-    artifacts: join(path, 'artifacts'),
+    tmpOf: (owner, inside) =>
+      openOnce(['tmp', owner, ...inside], (tmp) => {
+        chmodSync(tmp, 0o1777)
+        for (const folder of inside) mkdirSync(join(tmp, folder), { recursive: true })
+      }),
+    artifactsOf: (owner) => openOnce(['artifacts', owner], () => undefined),
     filter: join(path, 'filter'),
     hasRuns: () =>
       lookIntoFolder(dirname(path))

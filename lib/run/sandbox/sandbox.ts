@@ -1,6 +1,5 @@
 import { existsSync, realpathSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import type { ArtifactView } from '../../output/artifact/writer.ts'
 import { ifThere, isWithin } from '../../system/look.ts'
 import { codeOf, messageOf } from '../../protocol/errors.ts'
 import { StartError } from '../../protocol/ports.ts'
@@ -36,9 +35,8 @@ export interface SandboxOptions extends Omit<PlacesOptions, 'homes'> {
   home: string | null
   /** nacre's own folder; no sandbox sees it. Null: nothing is kept. */
   stateDir: string | null
-  /** The store of artifacts, of which its runs see their own; null: none are kept. */
+  /** The store of artifacts, of which an owner's runs see their own; null: none are kept. */
   artifactDir: string | null
-  artifactView: ArtifactView
   /** Asks the system what it can do. */
   probe?: () => Promise<SandboxProbe>
 }
@@ -55,6 +53,11 @@ export interface Sandbox {
   decide(request: Request): Promise<SandboxDecision>
   /** A launch that does the same inside. The request's own where it asks for no sandbox. */
   confine(launch: Launch, request: Request, use?: ShellUse): Promise<Launch>
+  /**
+   * The folder with the artifacts of its owner that its runs see; null if nothing confines it and none of its owner.
+   * Rejects as `decide` does.
+   */
+  viewOf(request: Request): Promise<string | null>
   /** Where a request may work, found once for each request. Throws `StartError`. */
   findPlaces(request: Request): WorkPlaces
   /** They are found anew, as something was gone before it could be mounted on. */
@@ -78,7 +81,6 @@ export function createSandbox(options: SandboxOptions): Sandbox {
       // The probe has said so where there is no filter.
       const filter = createSandboxFilter(process.arch) ?? new Uint8Array()
       opened = attempt(() => openSandboxFolder(options.stateDir, filter))
-      options.artifactView.folder = opened.artifacts
     }
     return opened
   }
@@ -97,6 +99,12 @@ export function createSandbox(options: SandboxOptions): Sandbox {
     if (!request.sandboxMayFallBack) throw new StartError('sandbox_unavailable', problem)
     const notice = `NOT SANDBOXED: this run could write and read everything that its user can, with network. ${problem}`
     return { use: { mechanism: 'none', network: 'on', degraded: true }, notices: [notice] }
+  }
+
+  async function viewOf(request: Request): Promise<string | null> {
+    const { belongsTo, sandbox } = request
+    if (sandbox === 'off' ? opened === null : (await decide(request)).use.degraded) return null
+    return attempt(() => openFolder().artifactsOf(belongsTo))
   }
 
   function findPlaces(request: Request): WorkPlaces {
@@ -121,8 +129,8 @@ export function createSandbox(options: SandboxOptions): Sandbox {
     const { outside, inside } = separateLoaderVariables(launch.env)
     const mounts = composeMounts({
       places,
-      privateTmp: (inside) => attempt(() => folder.tmpWith(inside)),
-      artifacts: findArtifacts(options, folder),
+      privateTmp: (inside) => attempt(() => folder.tmpOf(request.belongsTo, inside)),
+      artifacts: findArtifacts(options, folder.artifactsOf(request.belongsTo)),
       share: use?.share ?? null,
       runFiles: findRunFiles(request),
     })
@@ -165,6 +173,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
   return {
     decide,
     confine,
+    viewOf,
     findPlaces,
     forgetPlaces: (request) => void worksOf.delete(request),
     statusFile: (runId) => openFolder().statusFile(runId),
@@ -187,9 +196,9 @@ function attempt<Made>(make: () => Made): Made {
 }
 
 /** The store may not be there yet. */
-function findArtifacts({ artifactDir }: SandboxOptions, folder: SandboxFolder) {
+function findArtifacts({ artifactDir }: SandboxOptions, source: string) {
   const parent = artifactDir && ifThere(() => realpathSync(dirname(artifactDir)))
-  return parent ? { path: join(parent, basename(artifactDir)), source: folder.artifacts } : null
+  return parent ? { path: join(parent, basename(artifactDir)), source } : null
 }
 
 /** `/run` is empty inside, since sockets lie there; this little is needed. */

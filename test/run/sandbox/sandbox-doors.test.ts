@@ -262,7 +262,7 @@ door(
       mkdirSync(join(workspace, folder), { recursive: true })
     }
     const own = { base: workspace, home, stateDir, writable: [], hidden: [] }
-    const sandbox = createSandbox({ ...own, artifactDir: null, artifactView: { folder: null } })
+    const sandbox = createSandbox({ ...own, artifactDir: null })
     // As of a run that is alive.
     writeFileSync(sandbox.statusFile('run_alive'), '')
     const given = { cwd: workspace, workspace, sandbox: 'workspace', pty: null } as const

@@ -348,7 +348,6 @@ test('where the sandbox does not work, nothing runs unless the configuration all
     home: '/',
     stateDir: null,
     artifactDir: null,
-    artifactView: { folder: null },
     writable: [],
     hidden: [],
   }
@@ -379,7 +378,6 @@ test('a sandbox where the state folder cannot be made', async () => {
     home: '/',
     stateDir,
     artifactDir: null,
-    artifactView: { folder: null },
     writable: [],
     hidden: [],
   })

@@ -59,6 +59,7 @@ const stopAnew = async (lose: (path: string) => void) => {
       notices: [],
     }),
     confine: async (launch) => launch,
+    viewOf: async () => null,
     findPlaces: unknown,
     forgetPlaces: () => undefined,
     statusFile: () => statusFile,
