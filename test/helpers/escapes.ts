@@ -19,7 +19,7 @@ export interface Escape {
 }
 
 /** The output of a program in Perl, which Linux systems have for git and for Debian. */
-function perl(program: string): string {
+export function perl(program: string): string {
   return `perl -e '${program}' 2>&1`
 }
 
@@ -281,7 +281,9 @@ export const escapes: readonly Escape[] = [
   { name: 'end by group', command: 'kill -TERM -$VICTIM; kill -KILL 0', harm: false },
   {
     name: 'trace a process outside',
-    command: perl('print syscall(101, 16, $ENV{VICTIM}, 0, 0) == 0 ? "TOP-SECRET" : "stopped: $!"'),
+    command: perl(
+      'print syscall(101, 16, $ENV{VICTIM} + 0, 0, 0) == 0 ? "TOP-SECRET" : "stopped: $!"',
+    ),
     harm: false,
     stopped: /stopped/,
   },

@@ -28,6 +28,8 @@ interface SystemCalls {
   makeFile: Readonly<Record<number, number>>
   /** Calls that may make a file, and which argument are the flags that say so; the mode comes next. */
   openFile: Readonly<Record<number, number>>
+  /** unshare and clone. */
+  makeNamespace: Readonly<Record<number, number>>
 }
 
 /** Numbers of asm/unistd_64.h and asm-generic/unistd.h. */
@@ -41,6 +43,7 @@ const systems: Readonly<Partial<Record<string, SystemCalls>>> = {
     changeMode: { 90: 1, 91: 1, 268: 2, 452: 2 },
     makeFile: { 85: 1, 133: 1, 259: 2 },
     openFile: { 2: 1, 257: 2 },
+    makeNamespace: { 272: 0, 56: 0 },
   },
   arm64: {
     architecture: 0xc00000b7,
@@ -51,10 +54,11 @@ const systems: Readonly<Partial<Record<string, SystemCalls>>> = {
     changeMode: { 52: 1, 53: 2, 452: 2 },
     makeFile: { 33: 2 },
     openFile: { 56: 2 },
+    makeNamespace: { 97: 0, 220: 0 },
   },
 }
 /** The same numbers everywhere. */
-const [ioUringSetup, openat2] = [425, 437]
+const [ioUringSetup, clone3, openat2] = [425, 435, 437]
 
 /** A set-user-ID file would give what its owner may do to whoever runs it on the host (inode(7)). */
 const S_ISUID = 0o4000
@@ -62,6 +66,11 @@ const S_ISUID = 0o4000
 const S_ISGID = 0o2000
 /** Without O_CREAT and __O_TMPFILE the mode counts for nothing (open(2)). */
 const creating = 0o100 | 0o20000000
+/**
+ * Whoever makes one may mount its control groups writable (cgroup_namespaces(7)), and freeze or kill all that
+ * is in the group of the run, nacre as well.
+ */
+const CLONE_NEWCGROUP = 0x02000000
 
 const families = { AF_UNIX: 1, AF_INET: 2, AF_INET6: 10, AF_NETLINK: 16 }
 const NETLINK_ROUTE = 0
@@ -73,8 +82,9 @@ const x32Bit = 0x40000000
 /**
  * A seccomp(2) program for what mounts and namespaces do not stop: sockets that reach past them
  * (vsock, packet, netlink but for the list of interfaces), typing into a terminal, the keyrings of
- * the kernel, set-user-ID files, io_uring and openat2 (which do the same unseen by the filter), and
- * foreign ABIs, whose numbers mean other calls. Null where the numbers of this architecture are not known.
+ * the kernel, set-user-ID files, namespaces of control groups, io_uring, clone3 and openat2 (which do
+ * the same unseen by the filter), and foreign ABIs, whose numbers mean other calls. Null where the
+ * numbers of this architecture are not known.
  */
 export function createSandboxFilter(architecture: string): Uint8Array<ArrayBuffer> | null {
   const calls = systems[architecture]
@@ -117,15 +127,16 @@ function compose(calls: SystemCalls): Instruction[] {
       [jumpIfEqual, 0, 1, call],
       [answer, 0, 0, refuse(EPERM)],
     ]),
-    ...refuseModes(calls.changeMode, S_ISUID),
-    ...refuseModes(calls.makeFile, S_ISUID | S_ISGID),
+    ...refuseFlags(calls.changeMode, S_ISUID),
+    ...refuseFlags(calls.makeFile, S_ISUID | S_ISGID),
     ...Object.entries(calls.openFile).flatMap(([call, flags]): Instruction[] => [
       [jumpIfEqual, 0, 6, Number(call)],
       [load, 0, 0, offsets.argument(flags)],
       [jumpIfAny, 0, 3, creating],
-      ...refuseMode(flags + 1, S_ISUID | S_ISGID),
+      ...refuseFlag(flags + 1, S_ISUID | S_ISGID),
     ]),
-    ...[ioUringSetup, openat2].flatMap((call): Instruction[] => [
+    ...refuseFlags(calls.makeNamespace, CLONE_NEWCGROUP),
+    ...[ioUringSetup, clone3, openat2].flatMap((call): Instruction[] => [
       [jumpIfEqual, 0, 1, call],
       [answer, 0, 0, refuse(ENOSYS)],
     ]),
@@ -133,14 +144,14 @@ function compose(calls: SystemCalls): Instruction[] {
   ]
 }
 
-function refuseModes(calls: Readonly<Record<number, number>>, bits: number): Instruction[] {
-  return Object.entries(calls).flatMap(([call, mode]): Instruction[] => [
+function refuseFlags(calls: Readonly<Record<number, number>>, bits: number): Instruction[] {
+  return Object.entries(calls).flatMap(([call, argument]): Instruction[] => [
     [jumpIfEqual, 0, 4, Number(call)],
-    ...refuseMode(mode, bits),
+    ...refuseFlag(argument, bits),
   ])
 }
 
-const refuseMode = (argument: number, bits: number): Instruction[] => [
+const refuseFlag = (argument: number, bits: number): Instruction[] => [
   [load, 0, 0, offsets.argument(argument)],
   [jumpIfAny, 0, 1, bits],
   [answer, 0, 0, refuse(EPERM)],

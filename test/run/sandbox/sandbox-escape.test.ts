@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { type Escape, escapes } from '../../helpers/escapes.ts'
+import { kernelEscapes } from '../../helpers/kernel-escapes.ts'
 import { findObstacle, openPlaces, secret } from '../../helpers/sandbox-places.ts'
 import { hear } from '../../helpers/until.ts'
 
@@ -37,7 +38,7 @@ async function openServers() {
 const domainName = () => readFileSync('/proc/sys/kernel/domainname', 'utf8')
 
 if (obstacle === null) {
-  for (const escape of escapes.filter(concerns)) {
+  for (const escape of [...escapes, ...kernelEscapes].filter(concerns)) {
     test(`stopped: ${escape.name}`, async () => {
       const places = await openPlaces({ socket: escape.socket ?? false })
       const servers = await openServers()

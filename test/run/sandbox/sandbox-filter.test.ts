@@ -10,11 +10,11 @@ const EAFNOSUPPORT = 0x00050061
 const x64 = {
   ...{ name: 'x64', audit: 0xc000003e, socket: 41, ioctl: 16, keyctl: 250, write: 1 },
   ...{ chmod: { 90: 1, 91: 1, 268: 2, 452: 2 }, creat: { 85: 1, 133: 1, 259: 2 } },
-  open: { 2: 1, 257: 2 },
+  ...{ open: { 2: 1, 257: 2 }, namespace: [272, 56] },
 }
 const arm64 = {
   ...{ name: 'arm64', audit: 0xc00000b7, socket: 198, ioctl: 29, keyctl: 219, write: 64 },
-  ...{ chmod: { 52: 1, 53: 2, 452: 2 }, creat: { 33: 2 }, open: { 56: 2 } },
+  ...{ chmod: { 52: 1, 53: 2, 452: 2 }, creat: { 33: 2 }, open: { 56: 2 }, namespace: [97, 220] },
 }
 const list = (calls: Record<number, number>) =>
   Object.entries(calls).map(([call, at]): [number, number] => [Number(call), at])
@@ -104,6 +104,14 @@ for (const system of [x64, arm64]) {
     assert.is(run(437), ENOSYS)
   })
 
+  test(`${system.name}: no namespace of control groups is made, and any other is`, () => {
+    for (const call of system.namespace) {
+      for (const flags of [0x02000000n, 0x12000011n]) assert.is(run(call, flags), EPERM)
+      assert.is(run(call, 0x10020011n), allowed)
+    }
+    assert.is(run(435), ENOSYS)
+  })
+
   test(`${system.name}: keyrings, rings and foreign calls are refused, the rest is not`, () => {
     assert.is(run(system.keyctl), EPERM)
     assert.is(run(425), ENOSYS)
@@ -117,6 +125,7 @@ for (const system of [x64, arm64]) {
       system.keyctl - 1,
       system.keyctl - 2,
       425,
+      435,
       437,
     ]
     for (let call = 0; call < 480; call++) {
