@@ -1,13 +1,18 @@
 import { basename, dirname } from 'node:path'
-import { Client as McpClient } from '@modelcontextprotocol/sdk/client/index.js'
-import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
-import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { type Client, startClient, type ClientOptions } from '../../lib/client.ts'
-import { cliCommand } from '../helpers/cli.ts'
+import type { ClientOptions } from '../../lib/client.ts'
 import { type Home, openHome } from '../helpers/jobs.ts'
-import { models, type ModelServer, withModelServer } from '../helpers/model-server.ts'
+import { models, withModelServer } from '../helpers/model-server.ts'
+import {
+  type Answer,
+  askModel,
+  type Call,
+  callOf,
+  promptModel,
+  withMcp,
+  withRpc,
+} from '../helpers/model-doors.ts'
 import { runCli } from '../helpers/run-cli.ts'
 import { findObstacle } from '../helpers/sandbox-places.ts'
 import { until } from '../helpers/until.ts'
@@ -16,66 +21,11 @@ import { until } from '../helpers/until.ts'
 const noJob = 'run_aaaaaaaaaaaaaaaaaaaa'
 const noArtifact = 'art_aaaaaaaaaaaaaaaaaaaa'
 
-interface Answer {
-  text: string
-  isError: boolean
-}
-type ToolCall = readonly [name: string, args: object]
-/** Calls a tool as a model does. */
-type Call = (name: string, args: object) => Promise<Answer>
-
 /** What a person has: a shell that runs as a job, and the kept output of a command. */
 async function preparePerson(home: Home): Promise<{ job: string; artifact: string }> {
   const job = await home.start('echo up; cat', '--pty')
   const kept = await home.json(['-c', 'echo of a person', '--artifact', 'always'])
   return { job, artifact: (kept['artifact'] as { id: string }).id }
-}
-
-async function withMcp(
-  home: Home,
-  use: (call: Call, client: McpClient) => Promise<void>,
-): Promise<void> {
-  const [program = '', ...words] = cliCommand()
-  const env = { ...(process.env as Record<string, string>), ...home.env }
-  const client = new McpClient({ name: 'test', version: '1' })
-  await client.connect(new StdioClientTransport({ command: program, args: [...words, 'mcp'], env }))
-  const call: Call = async (name, args) => {
-    const given = { name, arguments: { ...args } }
-    const { content, isError = false } = (await client.callTool(given)) as CallToolResult
-    return { text: content[0]?.type === 'text' ? content[0].text : '', isError }
-  }
-  try {
-    await use(call, client)
-  } finally {
-    await client.close()
-  }
-}
-
-async function withRpc(
-  home: Home,
-  use: (call: Call, client: Client) => Promise<void>,
-  { flags = [], ...options }: Partial<ClientOptions> & { flags?: string[] } = {},
-): Promise<void> {
-  const [program = '', ...words] = cliCommand()
-  const env = { ...process.env, ...home.env, SHELL: '/bin/bash' }
-  const command = [program, ...words, '--rpc', ...flags] as const
-  const client = await startClient({ ...options, command, env })
-  const call: Call = async (name, args) => {
-    try {
-      const { content, is_error: isError } = await client.request('tool.call', {
-        name,
-        arguments: args as Record<string, unknown>,
-      })
-      return { text: content.map(({ text }) => text).join(''), isError }
-    } catch (error) {
-      return { text: String(error), isError: true }
-    }
-  }
-  try {
-    await use(call, client)
-  } finally {
-    await client.close()
-  }
 }
 
 const idIn = ({ text }: Pick<Answer, 'text'>) => /run_[a-z2-7]{20}/.exec(text)?.[0] ?? text
@@ -248,54 +198,6 @@ test('over RPC the tools of a model reach neither jobs nor sessions of the same 
   )
   await assertUntouched(home, person.job)
 })
-
-const callOf = ([name, args]: ToolCall) => ({ name, arguments: JSON.stringify(args) })
-
-/** Has the scripted model call these tools for a prompt; gives the array that its replies come to stand in. */
-function script({ mock }: ModelServer, prompt: string, calls: readonly ToolCall[]): string[] {
-  const replies: string[] = []
-  mock.onMessage(prompt, ({ messages }) => {
-    const last = messages.findLastIndex(({ role }) => role === 'user')
-    const told = messages.slice(last + 1).filter(({ role }) => role === 'tool')
-    replies.splice(0, Infinity, ...told.map(({ content }) => content as string))
-    const next = calls[told.length]
-    return next ? { toolCalls: [callOf(next)] } : { content: 'done' }
-  })
-  return replies
-}
-
-/** The texts of the tools that the scripted model has called for a prompt over RPC. */
-async function promptModel(
-  server: ModelServer,
-  client: Client,
-  text: string,
-  calls: readonly ToolCall[],
-  params: { share?: { id: string }[]; conversation?: string } = {},
-): Promise<string[]> {
-  const replies = script(server, text, calls)
-  const { status, error } = await client.request('prompt', { text, ...params })
-  assert.is(status, 'answered', JSON.stringify(error))
-  return replies
-}
-
-/** The texts of the tools that the scripted model has called for a prompt. */
-async function askModel(
-  server: ModelServer,
-  prompt: string,
-  calls: readonly ToolCall[],
-  args: readonly string[] = [],
-): Promise<{ replies: string[]; conversation: string }> {
-  const { home } = server
-  const replies = script(server, prompt, calls)
-  const options = ['--model', models[0], '--output-format', 'json', '--quiet', ...args]
-  const { stdout } = await runCli(['-p', ...options, prompt], {
-    cwd: home.workspace,
-    env: home.env,
-  })
-  const result = JSON.parse(stdout.toString()) as { status: string; conversation_id: string }
-  assert.is(result.status, 'answered', stdout.toString())
-  return { replies, conversation: result.conversation_id }
-}
 
 test('a conversation reaches its own runs, also later, and none of a person or another one', ({
   home,
