@@ -88,6 +88,14 @@ const ownShapes = {
     host,
     'Hosts on which a model may run commands, in a sandbox where nacre is installed there (default none)',
   ),
+  'agent.pass_env': list(
+    text('', { hint: 'name' }),
+    'Variables that commands of a model get though they look like secrets (default none)',
+  ),
+  audit: choice(
+    ['on', 'no-commands', 'off'],
+    'Whether each run has a line in audit.jsonl, and whether that has its command, secrets masked (default on)',
+  ),
   trusted_folders: paths(
     'Workspaces, and folders of workspaces, whose own file may set everything',
   ),
@@ -110,6 +118,7 @@ const rights: Readonly<Record<string, Omit<Key, 'shape'>>> = {
   'guard.suggest_tool': { workspace: (value, current) => value !== false || !current },
   hidden_paths: { addsUp: true, workspace: () => true },
   providers: { addsUp: true },
+  'agent.pass_env': { addsUp: true },
   hosts: { addsUp: true },
 }
 
@@ -120,7 +129,7 @@ export const keys: ReadonlyMap<string, Key> = new Map(
   }).map(([name, shape]) => [name, { shape, ...rights[name] }]),
 )
 
-/** The groups: `timeouts`, `guard`, `artifacts`. */
+/** The groups: `timeouts`, `guard`, `artifacts`, `agent`. */
 export const groups: ReadonlySet<string> = new Set(
   [...keys.keys()].filter((name) => name.includes('.')).map((name) => name.split('.')[0] ?? ''),
 )

@@ -9,11 +9,13 @@ import {
   unlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
 import { codeOf, messageOf } from '../protocol/errors.ts'
 import { limits } from '../protocol/limits.ts'
 import type { Result } from '../protocol/result/result.ts'
+import type { Secrets } from '../run/secrets.ts'
 import { makePrivateFolder } from '../system/private-files.ts'
+import type { ExecutorOptions } from './options.ts'
 
 /** What its line tells of a run. */
 type AuditedRun = Pick<
@@ -28,6 +30,16 @@ export interface Audit {
   close(): void
 }
 
+/** The audit that an executor keeps; null: none. */
+export function openAudit(
+  { stateDir, audit }: Pick<ExecutorOptions, 'stateDir' | 'audit'>,
+  secrets: Secrets,
+): Audit | null {
+  if (stateDir === null || audit === 'off') return null
+  const show = audit === 'no-commands' ? () => null : (text: string) => secrets.mask(text)
+  return createAudit(join(stateDir, 'audit.jsonl'), limits.auditBytes, show)
+}
+
 /** O_NONBLOCK: a named pipe of this name has no reader, and fails instead of waiting for one. */
 const appendFlags =
   constants.O_WRONLY |
@@ -40,8 +52,13 @@ const appendFlags =
  * `audit.jsonl`: one line a run. A line is one append, which the system keeps whole between
  * processes; past `maxBytes` the file becomes `audit.jsonl.1`. The file stays open, and each line looks
  * whether the name still means it. A link of that name is refused: the lines would go to another file.
+ * `show`: what a line has of a command.
  */
-export function createAudit(path: string, maxBytes: number = limits.auditBytes): Audit {
+export function createAudit(
+  path: string,
+  maxBytes: number = limits.auditBytes,
+  show: (command: string) => string | null = (command) => command,
+): Audit {
   let told = false
   let isOver = false
   let opened: { fd: number; ino: number; dev: number } | null = null
@@ -90,7 +107,7 @@ export function createAudit(path: string, maxBytes: number = limits.auditBytes):
         time: new Date().toISOString(),
         id: run.id,
         origin: run.origin,
-        command: run.command,
+        command: show(run.command),
         cwd: run.cwd,
         verdict: decision,
         status: run.status,

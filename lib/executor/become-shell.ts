@@ -1,11 +1,11 @@
-import { join } from 'node:path'
 import { createGuard } from '../guard/guard.ts'
 import { parseRequest } from '../protocol/request/parse-request.ts'
 import type { Request, RequestInput } from '../protocol/request/request.ts'
 import type { Result } from '../protocol/result/result.ts'
 import { composeShell, findShell, findWords, type ProgramWords } from '../run/shell.ts'
 import { becomeProgram, readEnvironment } from '../system/process/become.ts'
-import { createAudit } from './audit.ts'
+import { createSecrets } from '../run/secrets.ts'
+import { openAudit } from './audit.ts'
 import { decide } from './admission.ts'
 import type { ExecutorOptions, RunOptions } from './options.ts'
 import type * as Results from './results.ts'
@@ -26,7 +26,7 @@ export async function becomeShell(
   options: ExecutorOptions,
   { approve }: Pick<RunOptions, 'approve'>,
 ): Promise<Result | number | null> {
-  const { cwd = '/', environment = {}, stateDir, defaults } = options
+  const { cwd = '/', environment = {}, defaults } = options
   const home = environment['HOME']
   const hardening = input.hardening ?? defaults?.hardening ?? false
   const request = parseRequest(
@@ -34,7 +34,7 @@ export async function becomeShell(
     { ...options, cwd, home },
   )
   if (needsSupervision(request) || bounds.some((name) => input[name] !== undefined)) return null
-  const audit = stateDir === null ? null : createAudit(join(stateDir, 'audit.jsonl'))
+  const audit = openAudit(options, createSecrets({ ...options, environment }))
   const guard = createGuard({ ...options.guardOptions, home: home ?? '/' })
   const verdict = await decide(request, guard, { approve })
   const refuse = async (choose: (results: typeof Results) => Result) => {

@@ -18,7 +18,7 @@ import {
 import type { Request, RequestInput } from '../protocol/request/request.ts'
 import type { Result } from '../protocol/result/result.ts'
 import type { Verdict } from '../protocol/rules.ts'
-import { createAudit } from './audit.ts'
+import { openAudit } from './audit.ts'
 import { createSessionOrder, decide, type Turn } from './admission.ts'
 import { createJobs, refuseJob } from './jobs/jobs.ts'
 import { type Jobs, notFound } from './jobs/port.ts'
@@ -35,6 +35,7 @@ import type { Holder } from './jobs/holder.ts'
 import type { KnownJobs } from './jobs/known-jobs.ts'
 import type { Registry } from './jobs/registry.ts'
 import { createRunners } from './runners.ts'
+import { createSecrets } from '../run/secrets.ts'
 import { createControlGroups } from '../system/process/control-group.ts'
 
 export type { ArtifactStore } from '../output/artifact/store.ts'
@@ -80,19 +81,19 @@ export function createExecutor(options: ExecutorOptions): Executor {
   const environment = options.environment ?? process.env
   const cwd = options.cwd ?? process.cwd()
   const artifacts = openArtifacts(options, environment)
-  const audit = stateDir === null ? null : createAudit(join(stateDir, 'audit.jsonl'))
+  const secrets = createSecrets({ ...options, environment, ownEnvironment: process.env })
+  const audit = openAudit(options, secrets)
   const guard =
     options.guard ?? createGuard({ ...options.guardOptions, home: environment['HOME'] ?? '/' })
   const ending = new AbortController()
   const runners = createRunners(createControlGroups(), {
     environment,
-    ownEnvironment: process.env,
+    secrets,
     toTerminal: options.toTerminal ?? false,
     prefix: options.prefix ?? [],
     cwd,
     ending: ending.signal,
     hosts: options.hosts ?? {},
-    modelKeys: options.modelKeys ?? [],
     stateDir,
     program: options.program ?? null,
     sandbox: {
@@ -254,7 +255,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
     if (holderStart === null) return run(input, options)
     refuseIfClosed()
     // Only this process knows what was fixed when its door opened, such as the workspace.
-    shapeRequest(input, options)
+    secrets.hideOwn(shapeRequest(input, options).origin)
     const signal = AbortSignal.any([ending.signal, ...(options.signal ? [options.signal] : [])])
     const held = holder.open().then((it) => it.run(input, { ...options, signal }))
     starting.add(held)

@@ -6,15 +6,15 @@ import { createPipeRunner } from '../run/pipe/pipe.ts'
 import { createPrestarted } from '../run/pipe/prestarted.ts'
 import type { SandboxOptions } from '../run/sandbox/sandbox.ts'
 import { describeRefusal } from '../run/start-failure.ts'
-import { nameKeys } from '../run/environment.ts'
 import { type Confine, createPrepareLaunch, type LaunchOptions } from '../run/launch.ts'
+import type { Secrets } from '../run/secrets.ts'
 import type { SessionRunner } from '../run/session/sessions.ts'
 import type { ControlGroups } from '../system/process/control-group.ts'
 import { presenceFolder } from '../system/process/presence.ts'
 import { createWatchdog } from '../run/watchdog.ts'
-import { copyWithout } from '../system/process/own-process.ts'
 
 export interface RunnersOptions extends LaunchOptions {
+  secrets: Secrets
   /** Null: nothing is kept on disk. */
   stateDir: string | null
   sandbox: SandboxOptions
@@ -29,7 +29,7 @@ export interface RunnersOptions extends LaunchOptions {
 }
 
 export function createRunners(groups: ControlGroups, options: RunnersOptions) {
-  const { stateDir, sandbox, ending } = options
+  const { stateDir, sandbox, ending, secrets } = options
   const pipes = createFifoPool()
   const sandboxes = createLazy(async () => {
     const { createSandbox } = await import('../run/sandbox/sandbox.ts')
@@ -43,16 +43,15 @@ export function createRunners(groups: ControlGroups, options: RunnersOptions) {
   })
   const prepare = createPrepareLaunch({ ...options, confine, openSnapshots: snapshots.open })
   const uninherited = new Set<number>()
-  const keys = nameKeys(options.modelKeys)
   const watchdog =
     options.program &&
     createWatchdog({
       reaper: [...options.program, 'reap'],
       presences: stateDir === null ? null : presenceFolder(stateDir),
-      environment: () => copyWithout(keys, options.environment),
+      environment: () => secrets.copyOpen(options.environment),
       uninherited,
     })
-  const prestarted = createPrestarted(uninherited, groups, (env) => copyWithout(keys, env))
+  const prestarted = createPrestarted(uninherited, groups, secrets.copyOpen)
   const pipe = createPipeRunner({ prepare, pipes, uninherited, groups, prestarted })
   const terminal = createLazy(async () => {
     const { createPtyRunner } = await import('../run/terminal/pty.ts')
@@ -68,6 +67,7 @@ export function createRunners(groups: ControlGroups, options: RunnersOptions) {
       cwd: options.cwd,
       ending,
       environment: options.environment,
+      secrets,
       named: options.hosts,
       async attach(prepare) {
         const { createPtyRunner } = await import('../run/terminal/pty.ts')

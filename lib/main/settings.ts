@@ -96,6 +96,8 @@ export function executorOptions(configuration: Configuration, door: DoorOptions)
     personAtInput: door.personAtInput ?? false,
     hosts: values.hosts ?? {},
     agentHosts: values.agent_hosts ?? [],
+    passEnv: values['agent.pass_env'] ?? [],
+    audit: values.audit ?? 'on',
     modelKeys: Object.values(providers).flatMap(({ keyEnv }) => keyEnv ?? []),
     guardOptions: {
       rules: [...(values['guard.rules'] ?? []), ...(door.rules ?? [])],

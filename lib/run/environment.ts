@@ -55,31 +55,6 @@ export const askPrograms = ['SSH_ASKPASS', 'SUDO_ASKPASS']
 /** Without a terminal of its own. */
 export const plainTerminal: Readonly<Record<string, string>> = { TERM: 'dumb', NO_COLOR: '1' }
 
-/**
- * The variables that hold the keys of model providers, as their own documentation names them. A person's
- * command may need them; a command that a model chose never does, and could give them away.
- */
-const modelKeys: readonly string[] = [
-  // OpenAI, and Azure's OpenAI.
-  ...['OPENAI_API_KEY', 'OPENAI_ADMIN_KEY', 'AZURE_OPENAI_API_KEY', 'AZURE_OPENAI_AD_TOKEN'],
-  ...['AZURE_API_KEY', 'AZURE_AI_API_KEY', 'AZURE_INFERENCE_CREDENTIAL'],
-  // Anthropic, by key and by the tokens of its own agent.
-  ...['ANTHROPIC_API_KEY', 'ANTHROPIC_AUTH_TOKEN', 'ANTHROPIC_ADMIN_KEY'],
-  ...['CLAUDE_CODE_OAUTH_TOKEN', 'CLAUDE_API_KEY'],
-  // Google.
-  ...['GEMINI_API_KEY', 'GOOGLE_API_KEY', 'GOOGLE_GENERATIVE_AI_API_KEY', 'GOOGLE_GENAI_API_KEY'],
-  // Amazon's Bedrock has a key of its own; the account's keys are for all of AWS.
-  'AWS_BEARER_TOKEN_BEDROCK',
-  ...['OPENROUTER_API_KEY', 'GROQ_API_KEY', 'MISTRAL_API_KEY', 'CODESTRAL_API_KEY'],
-  ...['DEEPSEEK_API_KEY', 'XAI_API_KEY', 'GROK_API_KEY', 'COHERE_API_KEY', 'CO_API_KEY'],
-  ...['TOGETHER_API_KEY', 'TOGETHERAI_API_KEY', 'FIREWORKS_API_KEY', 'PERPLEXITY_API_KEY'],
-  ...['CEREBRAS_API_KEY', 'SAMBANOVA_API_KEY', 'DEEPINFRA_API_KEY', 'NVIDIA_API_KEY'],
-  ...['REPLICATE_API_TOKEN', 'HF_TOKEN', 'HUGGINGFACE_API_KEY', 'HUGGING_FACE_HUB_TOKEN'],
-  ...['AI_GATEWAY_API_KEY', 'MOONSHOT_API_KEY', 'DASHSCOPE_API_KEY', 'QWEN_API_KEY'],
-  ...['ZAI_API_KEY', 'ZHIPUAI_API_KEY', 'MINIMAX_API_KEY', 'VOYAGE_API_KEY', 'AI21_API_KEY'],
-  ...['OLLAMA_API_KEY', 'LITELLM_API_KEY'],
-]
-
 export interface EnvironmentOptions {
   /** What the run has of nacre's own environment. */
   inherited: Readonly<Record<string, string>>
@@ -89,16 +64,16 @@ export interface EnvironmentOptions {
   toTerminal: boolean
   /** Variables that the person's start files set. Default: none. */
   exports?: ReadonlyMap<string, string> | undefined
-  /** Those of them that the run is not to have. */
-  hidden: ReadonlySet<string>
+  /** Whether the run is not to have one of them. Default: it has all. */
+  isWithheld?: (name: string, value: string) => boolean
   /** This nacre: `<pid>:<start time>:<folder of its state>`. */
   owner: string
 }
 
 /**
- * The whole environment of a run: nacre's own with what the person's start files set, without the keys
- * of model providers where a model chose the command; the hardening where nobody watches, the marks, and
- * over all of it what the caller asked for.
+ * The whole environment of a run: nacre's own with what the person's start files set, without secrets where a
+ * model chose the command; the hardening where nobody watches, the marks, and over all of it what the caller
+ * asked for.
  */
 export function buildEnvironment(
   request: Request,
@@ -106,7 +81,7 @@ export function buildEnvironment(
 ): Record<string, string> {
   const environment: Record<string, string> = { ...options.inherited }
   for (const [name, value] of options.exports ?? []) {
-    if (!options.hidden.has(name)) environment[name] = value
+    if (!options.isWithheld?.(name, value)) environment[name] = value
   }
   if (request.hardening) {
     Object.assign(environment, listHardening(options.refusal, !request.pty && !options.toTerminal))
@@ -136,9 +111,4 @@ export function listHardening(refusal: string, isPlain: boolean): Record<string,
     ...Object.fromEntries(askPrograms.map((name) => [name, refusal])),
     ...(isPlain && plainTerminal),
   }
-}
-
-/** The variables that hold keys of model providers: those that are known, and others that the configuration names. */
-export function nameKeys(others: readonly string[] = []): ReadonlySet<string> {
-  return new Set([...modelKeys, ...others])
 }

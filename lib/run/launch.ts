@@ -5,11 +5,12 @@ import { originPolicies } from '../protocol/origin.ts'
 import { StartError } from '../protocol/ports.ts'
 import type { Request } from '../protocol/request/request.ts'
 import { quoteWord } from '../protocol/words.ts'
-import { hideVariables, copyWithout } from '../system/process/own-process.ts'
+import { copyWithout } from '../system/process/own-process.ts'
 import { nameProcess } from '../system/process/process-table.ts'
 import { type GivenFile, isOwnDirectory } from '../system/process/spawn.ts'
 import { findProgram } from '../system/look.ts'
-import { buildEnvironment, findRefusal, nameKeys } from './environment.ts'
+import { buildEnvironment, findRefusal } from './environment.ts'
+import { createSecrets, type Secrets } from './secrets.ts'
 import { composeShell, findShell, findWords, type ProgramWords } from './shell.ts'
 import { definitionsFd, type SetUp, type Snapshots } from './snapshot/snapshot.ts'
 
@@ -29,6 +30,8 @@ export interface Launch extends ProgramWords {
   settle?: () => Promise<string[]>
   /** What it takes over of the person's start files; a shell that stays reads its text. */
   setUp?: SetUp
+  /** What its first result says of its environment and of start files; each is told once. */
+  takeNotices?: () => readonly string[]
   /** Under which path the program sees `ShellUse.share`, where that is another. */
   shared?: string
 }
@@ -65,12 +68,10 @@ export interface LaunchOptions {
   stateDir?: string | null
   /** The environment of nacre. */
   environment: Readonly<Record<string, string | undefined>>
-  /** That of this process, whose keys no command of a model finds in `/proc`. Default: it may. */
-  ownEnvironment?: Record<string, string | undefined>
   /** Output goes straight to a terminal. */
   toTerminal: boolean
-  /** Variables of the environment that no command of a model gets, beside those that are known. */
-  modelKeys?: readonly string[]
+  /** What no command of a model gets. Default: what looks like a secret in that environment. */
+  secrets?: Secrets
   /** What is put before the shell of an agent's command: a program and its arguments. Default: none. */
   prefix?: readonly string[]
   /** Reads the person's start files, with the first run that wants to know. Default: none does. */
@@ -79,37 +80,39 @@ export interface LaunchOptions {
   confine?: Confine
 }
 
-const none: ReadonlySet<string> = new Set()
-
 /** Checks a request's directory, finds its shell, builds its environment, confines it. */
 export function createPrepareLaunch(options: LaunchOptions): PrepareLaunch {
   const { PATH = '/usr/local/bin:/usr/bin:/bin', SHELL } = options.environment
   const owner = `${nameProcess(process.pid)}:${options.stateDir ?? ''}`
-  const { prefix = [] } = options
+  const { prefix = [], secrets = createSecrets(options) } = options
   const confine = options.confine ?? refuseSandbox
-  const keys = nameKeys(options.modelKeys)
   const refusal = findRefusal()
-  let hidesKeys = false
 
   return async (request, use) => {
     checkDirectory(request.cwd)
-    const hidden = originPolicies[request.origin].withholdsKeys ? keys : none
-    if (hidden === keys && !hidesKeys) {
-      hidesKeys = true
-      if (options.ownEnvironment) hideVariables(keys, options.ownEnvironment)
-    }
-    const inherited = copyWithout(hidden, options.environment)
+    secrets.hideOwn(request.origin)
+    const isSecret = secrets.withheldFrom(request.origin)
+    const held = new Set<string>()
+    const isWithheld = (name: string, value: string) => isSecret(name, value) && !!held.add(name)
+    const inherited = copyWithout(isWithheld, options.environment)
     const shell = request.args === null ? findShell(request, PATH, SHELL) : null
     const setUp = await readSetUp(request, shell?.file ?? '', inherited)
     const env = buildEnvironment(request, {
       inherited,
-      hidden,
+      isWithheld,
       refusal,
       toTerminal: options.toTerminal,
       exports: setUp?.exports,
       owner,
     })
-    const start = { env, cwd: request.cwd, mark: request.id, ...(setUp && { setUp }) }
+    const missed = new Set([...held].filter((name) => !Object.hasOwn(env, name)))
+    const start = {
+      ...{ env, cwd: request.cwd, mark: request.id, ...(setUp && { setUp }) },
+      takeNotices: () => [
+        ...(setUp?.takeNotices() ?? []),
+        ...secrets.tell(request.belongsTo, missed),
+      ],
+    }
     const launch: Launch =
       shell === null
         ? { ...start, ...findWords(request.args ?? [], request.cwd, env['PATH'] ?? PATH) }
@@ -126,8 +129,8 @@ export function createPrepareLaunch(options: LaunchOptions): PrepareLaunch {
     env: Readonly<Record<string, string>>,
   ): Promise<SetUp | null> {
     const { takesSetUp, withholdsKeys } = originPolicies[request.origin]
-    // A session on a terminal is the person's own interactive shell, which reads its start files itself.
-    const wanted = request.session === null ? takesSetUp : !request.pty
+    // A person's session on a terminal is their own interactive shell, which reads its start files itself.
+    const wanted = takesSetUp || (request.session !== null && !request.pty)
     if (!wanted || request.host !== null || !options.openSnapshots) return null
     return (await options.openSnapshots()).read({ file, env, forModel: withholdsKeys })
   }

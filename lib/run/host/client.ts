@@ -21,6 +21,8 @@ export interface HostClient {
   compose(script: string, terminal: boolean, request?: Request): { file: string; args: string[] }
   /** Set if the host is a scheduler, which starts and ends runs in its own time. */
   readonly scheduler: Scheduler | null
+  /** Variables of its own environment may reach the command there (ssh_config(5), SendEnv; srun(1), --export). */
+  readonly sendsVariables: boolean
   close(): Promise<void>
 }
 

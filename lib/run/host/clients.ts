@@ -47,6 +47,7 @@ function createExecClient(
       args: ['exec', terminal ? '-it' : '-i', ...target, ...composeBootstrapWords(script)],
     }),
     scheduler: null,
+    sendsVariables: false,
     close: async () => undefined,
   }
 }
@@ -126,6 +127,7 @@ function createSshClient(
       ],
     }),
     scheduler: null,
+    sendsVariables: true,
     async close() {
       const child = master?.child
       if (child && child.exitCode === null && child.signalCode === null) {

@@ -19,6 +19,7 @@ import { startOf } from '../../protocol/words.ts'
 import { copyWithout, markVariable } from '../../system/process/own-process.ts'
 import { waitUntil } from '../../system/clock.ts'
 import type { Launch, PrepareLaunch } from '../launch.ts'
+import type { Secrets } from '../secrets.ts'
 import { createSession, type Session } from '../session/session.ts'
 import type { SessionRunner } from '../session/sessions.ts'
 import { createShelf } from '../session/shelf.ts'
@@ -35,6 +36,8 @@ import { allowCarrying, describeStop, endThere, runMark } from './stop.ts'
 export interface HostOptions {
   /** The environment of nacre, which the clients get. */
   environment: Readonly<Record<string, string | undefined>>
+  /** What a client does not hand on of it to a command of a model. */
+  secrets: Secrets
   /** Where a run of a scheduler begins, whose machines see the same files. */
   cwd: string
   /** Addresses by the names that the configuration gives them. */
@@ -76,7 +79,7 @@ export function createHosts(options: HostOptions): Hosts {
     const parts = {
       host,
       client,
-      environment: options.environment,
+      environment: environmentOf(request, client, options),
       connect: (asked: Request, signal: AbortSignal) => connect(client, asked, [signal]),
     }
     const create = () =>
@@ -241,11 +244,19 @@ function composeLaunch(
   request: Request,
   client: HostClient,
   script: string,
-  { environment }: HostOptions,
+  options: HostOptions,
 ): Launch {
   const { file, args } = client.compose(script, request.pty !== null, request)
-  const env = { ...copyWithout(new Set(), environment), [markVariable]: request.id }
+  const env = { ...environmentOf(request, client, options), [markVariable]: request.id }
   return { file, argv0: basename(file), args, env, cwd: '/', mark: request.id }
+}
+
+function environmentOf(
+  { origin }: Request,
+  { sendsVariables }: HostClient,
+  { environment, secrets }: HostOptions,
+): Record<string, string> {
+  return copyWithout(sendsVariables ? secrets.withheldFrom(origin) : () => false, environment)
 }
 
 /**

@@ -180,7 +180,7 @@ function composeSearch({ sandbox, sandboxMayFallBack }: Request): string[] {
 function describeEnvironment(request: Request): Record<string, string> {
   const environment = buildEnvironment(
     { ...request, env: {} },
-    { inherited: {}, hidden: new Set(), refusal: '/bin/false', toTerminal: false, owner: '' },
+    { inherited: {}, refusal: '/bin/false', toTerminal: false, owner: '' },
   )
   for (const own of ['PWD', markVariable, ownerVariable]) delete environment[own]
   if (request.pty) delete environment['TERM']

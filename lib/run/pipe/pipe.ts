@@ -166,7 +166,7 @@ function follow({ child, startedMs, launch, request, outputs, input }: FollowedR
     const usage = measureUsage(group)
     leftBehind ||= group ? !group.remove() : isGroupAlive(pid)
     const left = leftBehind && !stopping ? describeLeftBehind(root) : []
-    const notices = [...(launch.setUp?.takeNotices() ?? []), ...(stopping ? [] : ended), ...left]
+    const notices = [...(launch.takeNotices?.() ?? []), ...(stopping ? [] : ended), ...left]
     return { code, signal, notices, usage }
   }
 

@@ -56,7 +56,8 @@ export async function startPipeShell(
     if (request.sandbox !== 'off') await prepare({ ...request, env: {}, cwd })
     return prepare({ ...request, env: {}, sandbox: 'off', cwd })
   })
-  for (const notice of place.setUp?.notices ?? []) tell(notice)
+  const notices = [...(place.setUp?.notices ?? []), ...(place.takeNotices?.() ?? [])]
+  for (const notice of new Set(notices)) tell(notice)
   const { cwd } = place
   const files = openShellFiles(request.sandbox === 'off')
   const program = await startProgram(parts, beginning, place, files).catch((error: unknown) => {

@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto'
 import { realpathSync } from 'node:fs'
 import { basename } from 'node:path'
 import { type Exit, StartError } from '../../protocol/ports.ts'
+import { originPolicies } from '../../protocol/origin.ts'
 import type { Request } from '../../protocol/request/request.ts'
 import type { ControlGroups } from '../../system/process/control-group.ts'
 import { describeProcess } from '../../system/process/process-table.ts'
@@ -38,7 +39,9 @@ export function createTerminalStart(options: {
     const { tell, signal, terminal } = beginning
     const parts = { calls, uninherited, groups }
     const begin = (plain: boolean) => startShell(prepare, parts, beginning, plain)
-    let found = await begin(false)
+    // Start files would give the shell of a model what is kept from it: it has what was taken over from them.
+    const isOfModel = originPolicies[beginning.request.origin].withholdsKeys
+    let found = await begin(isOfModel)
     if (!(await found.ready())) {
       const how = describeExit(await found.ended)
       if (!signal.aborted) found = await begin(true)
@@ -69,7 +72,7 @@ async function startShell(
   const { request, terminal, signal } = beginning
   if (terminal === null) throw new TypeError('This shell has no terminal')
   const nonce = Array.from({ length: 24 }, () => randomInt(10)).join('')
-  const dialect = await findDialect(prepare, request)
+  const { dialect, setUp } = await findDialect(prepare, request)
   const files = openShellFiles(request.sandbox === 'off')
   try {
     const prepareIn = (cwd: string) =>
@@ -86,7 +89,7 @@ async function startShell(
               nonce,
               login: request.login,
               plain,
-              exports: adaptExports(dialect, beginning, cwd),
+              exports: [setUp, adaptExports(dialect, beginning, cwd)].filter(Boolean).join('\n'),
             })
             for (const [name, text] of Object.entries(composed.files)) files.write(name, text)
             return composed.args
@@ -136,12 +139,12 @@ const dialects: ReadonlyMap<string, EditorDialect> = new Map([
   ['fish', editorFish],
 ])
 
-/** By the shell itself: what is launched for a command may have another program before it. */
-async function findDialect(prepare: PrepareLaunch, request: Request): Promise<EditorDialect> {
+/** With what it takes over of start files. By the shell itself: what is launched for a command may have another program before it. */
+async function findDialect(prepare: PrepareLaunch, request: Request) {
   const look = { share: '/', startsIn: 'share' as const, args: () => [] }
-  const { file } = await prepare({ ...request, env: {}, sandbox: 'off', cwd: '/' }, look)
+  const { file, setUp } = await prepare({ ...request, env: {}, sandbox: 'off', cwd: '/' }, look)
   const dialect = dialects.get(basename(file)) ?? dialects.get(basename(realpathSync(file)))
-  if (dialect) return dialect
+  if (dialect) return { dialect, setUp: setUp?.text ?? '' }
   const message = `A session on a terminal needs bash, zsh or fish, and ${file} is none of them`
   throw new StartError('session_shell', message)
 }

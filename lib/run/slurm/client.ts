@@ -44,6 +44,7 @@ export function createSlurmClient(
         }
       },
     },
+    sendsVariables: true,
     close: async () => undefined,
   }
 }

@@ -68,7 +68,7 @@ function follow(program: PtyProcess, context: Context): Running {
     await terminal.drain()
     await terminal.close()
     const left = stopped ? [] : [...settled, ...(await listLeftBehind(pid, root))]
-    const notices = [...(launch.setUp?.takeNotices() ?? []), ...left]
+    const notices = [...(launch.takeNotices?.() ?? []), ...left]
     const usage = measureUsage(group)
     return { ...exit, ...(notices.length > 0 && { notices }), ...(usage && { usage }) }
   })

@@ -130,18 +130,18 @@ type Variables = Readonly<Record<string, string | undefined>>
 
 /** A copy without some. The environment of this process takes its time for each variable. */
 export function copyWithout(
-  hidden: ReadonlySet<string>,
+  isLeftOut: (name: string, value: string) => boolean,
   environment: Variables,
 ): Record<string, string> {
   const kept: Record<string, string> = {}
   for (const name of Object.keys(environment)) {
-    const value = hidden.has(name) ? undefined : environment[name]
-    if (value !== undefined) kept[name] = value
+    const value = environment[name]
+    if (value !== undefined && !isLeftOut(name, value)) kept[name] = value
   }
   return kept
 }
 
 /** The environment of what outlives the run that this process may be part of: it is no part of that. */
 export function copyOutsideRun(environment: Variables): Record<string, string> {
-  return copyWithout(ofRun, environment)
+  return copyWithout((name) => ofRun.has(name), environment)
 }
