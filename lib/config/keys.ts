@@ -110,7 +110,10 @@ const rights: Readonly<Record<string, Omit<Key, 'shape'>>> = {
   cwd: { workspace: (value, _, workspace) => isBelow(String(value), workspace) },
   env: { addsUp: true },
   network: { workspace: atLeastAsStrict(['on', 'off']) },
-  sandbox: { workspace: atLeastAsStrict(sandboxes) },
+  // Without a word of the user a model has one: `off` never tightens.
+  sandbox: {
+    workspace: (value, ...now) => value !== 'off' && atLeastAsStrict(sandboxes)(value, ...now),
+  },
   'guard.enabled': { workspace: (value) => value === true },
   'guard.rules': { addsUp: true, workspace: () => true },
   'guard.default': { workspace: atLeastAsStrict(['allow', 'ask', 'deny']) },

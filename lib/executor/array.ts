@@ -82,7 +82,8 @@ export function createArrayRunner(parts: ArrayParts): Runner {
       const code = summary.succeeded === summary.total ? 0 : 1
       const [place = null, ...others] = new Set(ledger.ends().map(({ result }) => result.cwd))
       const startedIn = others.length > 0 ? null : place
-      return { code, signal: null, tasks: summary, startedIn, notices: [...notices, ...lost] }
+      const told = [...notices, ...lost, ...ledger.tellUnwritten()]
+      return { code, signal: null, tasks: summary, startedIn, notices: told }
     })
     return createRunning({
       exited,

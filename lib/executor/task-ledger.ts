@@ -9,6 +9,7 @@ import {
   type TaskEnd,
 } from '../protocol/array.ts'
 import type { TaskSummary } from '../protocol/result/result.ts'
+import { messageOf } from '../protocol/errors.ts'
 import { isObject } from '../protocol/shape/shape.ts'
 import { fromWire, toWire } from '../protocol/wire.ts'
 import type { ArrayRound } from '../run/slurm/array.ts'
@@ -46,6 +47,8 @@ export class TaskLedger {
   readonly folder: string | null
   readonly #ends = new Map<number, TaskEnd>()
   #failed = 0
+  readonly #unwritten: number[] = []
+  #why = ''
   /** The tasks that run, from when each has been known to. */
   #running = new Map<number, RunningTask & { sinceMs: number }>()
 
@@ -68,13 +71,26 @@ export class TaskLedger {
 
   /** The last end of a task counts. */
   add(end: TaskEnd): void {
-    this.write(end)
     this.#count(end)
+    this.write(end)
   }
 
+  /** What cannot be written down, as on a full disk, holds for this process alone. */
   write(entry: ArrayHead | ArrayRound | TaskEnd): void {
     if (this.folder === null) return
-    appendFileSync(fileOf(this.folder), `${JSON.stringify(toWire(entry))}\n`, { mode: 0o600 })
+    try {
+      appendFileSync(fileOf(this.folder), `${JSON.stringify(toWire(entry))}\n`, { mode: 0o600 })
+    } catch (error) {
+      if ('result' in entry) this.#unwritten.push(entry.task)
+      this.#why = messageOf(error)
+    }
+  }
+
+  /** What a nacre that goes on with the array would not know. */
+  tellUnwritten(): string[] {
+    if (this.#why === '') return []
+    const tasks = joinTasks(this.#unwritten.sort((one, other) => one - other))
+    return [`Not kept on disk: the ends of the tasks ${tasks || '(none)'}: ${this.#why}`]
   }
 
   #count(end: TaskEnd): void {

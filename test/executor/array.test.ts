@@ -6,6 +6,8 @@ import * as assert from 'uvu/assert'
 import { createExecutor, type Executor } from '../../lib/executor/executor.ts'
 import type { RequestInput } from '../../lib/protocol/request/request.ts'
 import type { RunEvent } from '../../lib/protocol/result/event.ts'
+import { cliCommand } from '../helpers/cli.ts'
+import { runProgram } from '../helpers/run-program.ts'
 
 /** An executor with a state folder of its own. */
 async function withExecutor(use: (executor: Executor) => Promise<void>): Promise<void> {
@@ -156,5 +158,19 @@ test('what cannot be done many times is refused', () =>
     const single = executor.run({ command: 'true', origin: 'print', jobs: 3 })
     assert.match(String(await single.catch((error: unknown) => error)), /for an array of tasks/)
   }))
+
+test('an array whose ends find no room on disk ends as a result that names its tasks', async () => {
+  const state = mkdtempSync(join(tmpdir(), 'nacre-test-'))
+  const words = [...cliCommand(), '--output-format', 'json', '--array', '1-6', '--jobs', '2']
+  const line = ['-c', 'ulimit -f 1; exec "$@"', 'bash', ...words, '-c', 'echo t']
+  const { stdout } = await runProgram('bash', line, { env: { XDG_STATE_HOME: state } })
+  const { tasks, notices } = JSON.parse(stdout.toString()) as {
+    tasks: { succeeded: number }
+    notices: string[]
+  }
+  rmSync(state, { recursive: true })
+  assert.is(tasks.succeeded, 6)
+  assert.match(String(notices), /Not kept on disk: the ends of the tasks \d-6: EFBIG/)
+})
 
 test.run()

@@ -23,7 +23,14 @@ import { createRunning } from '../running.ts'
 import { sessionClosed, startWithin, stoppedBefore } from '../start-failure.ts'
 import { chooseSteps, measureUsage } from '../stop.ts'
 import { createSessionQueue, neverStarted, type TerminalKeys, typeInto } from './queue.ts'
-import { checkConfinement, checkOpener, checkRequest, describeConfinement } from './shelf.ts'
+import {
+  checkConfinement,
+  checkOpener,
+  checkRequest,
+  describeConfinement,
+  describeLoss,
+  hasLeft,
+} from './shelf.ts'
 import type { KeptShell, ShellTurn, StartShell, TurnEnd } from './shell.ts'
 import { endShell, stopTurn } from './stop.ts'
 
@@ -270,7 +277,9 @@ export function createSession(name: string, options: SessionOptions): LocalSessi
 
     async function settle(end: TurnEnd, usage: Usage | null): Promise<Exit> {
       if (end.kind === 'told' && end.cwd?.startsWith('/')) cwd = end.cwd
-      if (end.kind === 'told' && end.unfit !== null) lose(current, end.unfit)
+      const isGone = cwd !== before.cwd && !onTerminal && hasLeft(request, cwd)
+      if (isGone) lose(current, `had left the workspace for ${cwd}`)
+      else if (end.kind === 'told' && end.unfit !== null) lose(current, end.unfit)
       else if (end.kind === 'gone' && current.alive) ({ cwd } = before)
       else if (end.kind === 'gone' && stopping) lose(current, 'did not survive the stop')
       else if (!current.alive) lose(current, describeEnd(await current.ended))
@@ -313,7 +322,6 @@ export function createSession(name: string, options: SessionOptions): LocalSessi
           active = null
           pass(current)
           free()
-          // A start that fails is told by the first run that needs it.
           ensure(request, closing.signal).catch(() => undefined)
         },
       }),
@@ -379,7 +387,6 @@ export function createSession(name: string, options: SessionOptions): LocalSessi
     listen: (chosen) => void (listener = chosen),
     async complete(line) {
       if (isBusy() || closing.signal.aborted || !latest) return null
-      // A start that fails is told by the first run that needs it.
       const found = await ensure(latest, closing.signal).catch(() => null)
       if (!found || isBusy()) return null
       return found.terminal?.complete(line) ?? null
@@ -390,9 +397,4 @@ export function createSession(name: string, options: SessionOptions): LocalSessi
     info: () => ({ name, pid: shell?.alive ? shell.pid : null, cwd, ...queue.describe() }),
     close,
   }
-}
-
-/** A notice for the first run of the next shell. */
-function describeLoss(how: string, cwd: string): string {
-  return `The session's shell ${how}: this ran in a fresh one in ${cwd}, without the variables and functions of before`
 }

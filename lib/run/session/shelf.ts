@@ -3,6 +3,7 @@ import { limits } from '../../protocol/limits.ts'
 import { type SessionInfo, StartError } from '../../protocol/ports.ts'
 import { type Origin, originPolicies } from '../../protocol/origin.ts'
 import type { Request } from '../../protocol/request/request.ts'
+import { isBelow } from '../../system/look.ts'
 
 /** Sessions by their keys. */
 export interface Shelf<Session> {
@@ -117,9 +118,20 @@ export function checkConfinement(request: Request, session: string, confinement:
   )
 }
 
+/** Whether a sandboxed shell stands where no run may begin: outside of the workspace and its private /tmp. */
+export function hasLeft({ sandbox, workspace, host }: Request, cwd: string): boolean {
+  if (sandbox === 'off' || workspace === null || host !== null) return false
+  return !isBelow(cwd, workspace) && !isBelow(cwd, '/tmp')
+}
+
 /** What a shell is confined to: for the reader, and to compare. */
 export function describeConfinement({ sandbox, network, workspace }: Request): string {
   if (sandbox === 'off') return 'no sandbox'
   const place = workspace === null ? '' : ` of ${workspace}`
   return `sandbox ${sandbox}${place}, network ${network}`
+}
+
+/** A notice for the first run of the next shell. */
+export function describeLoss(how: string, cwd: string): string {
+  return `The session's shell ${how}: this ran in a fresh one in ${cwd}, without the variables and functions of before`
 }

@@ -88,21 +88,22 @@ testInside('--cwd below a repository opens all of it', async (project) => {
   assert.is((await runJson(named, { cwd: project }))['exit_code'], 0, 'held by another process')
 })
 
-testInside('a session that left the workspace and ended goes on inside of it', (project) =>
-  withRpc(async (rpc) => {
-    const run = (command: string) => exec(rpc, { command, session: 's' })
-    await run('cd /etc')
-    assert.is((await run('pwd'))['stdout'], '/etc\n')
-    assert.is((await run('exit 3'))['exit_code'], 3)
-    const next = await run('pwd')
-    assert.is(next['stdout'], `${project}\n`)
-    const [moved, lost] = next['notices'] as string[]
-    assert.is(
-      moved,
-      `Working directory is outside the workspace: /etc; the shell starts in ${project}`,
-    )
-    assert.match(String(lost), `this ran in a fresh one in ${project}`)
-  }, serve(project)),
+testInside(
+  'a session that left the workspace is replaced, and keeps what went to /tmp',
+  (project) =>
+    withRpc(async (rpc) => {
+      const run = (command: string) => exec(rpc, { command, session: 's' })
+      await run('cd /tmp; word=kept')
+      assert.is((await run('echo $word; pwd'))['stdout'], 'kept\n/tmp\n')
+      assert.is((await run('cd /etc && exit 3'))['exit_code'], 3)
+      await run('word=kept; cd /etc')
+      const next = await run('echo $word; pwd')
+      assert.is(next['stdout'], `\n${project}\n`)
+      assert.match(
+        String(next['notices']),
+        `left the workspace for /etc: this ran in a fresh one in ${project}`,
+      )
+    }, serve(project)),
 )
 
 for (const how of [{ args: ['--sandbox', 'workspace'] }, { env: { NACRE_SANDBOX: 'workspace' } }]) {
