@@ -7,7 +7,9 @@ import type { ArtifactStore } from '../output/artifact/store.ts'
 import { createCaptureOpener } from '../output/open-capture.ts'
 import { MisuseError } from '../protocol/errors.ts'
 import { parseRequest } from '../protocol/request/parse-request.ts'
+import { originPolicies } from '../protocol/origin.ts'
 import {
+  type Guard,
   type Runner,
   shutdown,
   StartError,
@@ -83,8 +85,12 @@ export function createExecutor(options: ExecutorOptions): Executor {
   const artifacts = openArtifacts(options, environment)
   const secrets = createSecrets({ ...options, environment, ownEnvironment: process.env })
   const audit = openAudit(options, secrets)
-  const guard =
+  const ownGuard =
     options.guard ?? createGuard({ ...options.guardOptions, home: environment['HOME'] ?? '/' })
+  const guard: Guard = (request) =>
+    originPolicies[request.origin].guardRules === 'all' && request.sandbox !== 'off'
+      ? runners.isConfined(request).then((isConfined) => ownGuard({ ...request, isConfined }))
+      : ownGuard(request)
   const ending = new AbortController()
   const runners = createRunners(createControlGroups(), {
     environment,

@@ -99,6 +99,18 @@ export function createRunners(groups: ControlGroups, options: RunnersOptions) {
   }
 
   return {
+    /** Whether a request that asks for a sandbox is certain to run in one. */
+    async isConfined(request: Request): Promise<boolean> {
+      if (!request.sandboxMayFallBack) return true
+      // Another machine tells of its sandbox at the end.
+      if (request.host !== null) return false
+      const sandbox = await sandboxes.open()
+      return sandbox.decide(request).then(
+        ({ use }) => !use.degraded,
+        // Where the system is out of processes the run itself waits, or tells.
+        () => false,
+      )
+    },
     /** How this request's process is attached. */
     choose(request: Request, signal?: AbortSignal): Runner {
       watchdog?.watch()

@@ -3,7 +3,7 @@ import { allowed, type Verdict } from '../protocol/rules.ts'
 import { Findings } from './findings.ts'
 import { Interpreter } from './interpreter/interpreter.ts'
 import { builtInRules } from './rules/built-in.ts'
-import type { GuardOptions, Question } from './rules/rule.ts'
+import type { GuardOptions, Question, Rule } from './rules/rule.ts'
 import { createSuggestTool } from './rules/suggest-tool.ts'
 import {
   type CompiledUserRule,
@@ -39,7 +39,7 @@ export function createGuard(
     const names = readToolNames()
     const suggestion = createSuggestTool(options.suggestTool, names)
     const rules = (suggestion ? [...builtInRules, suggestion] : builtInRules).filter(
-      ({ holdsFor }) => question.guard && (holdsFor === 'everyone' || hasAllRules(question)),
+      ({ holdsFor }) => question.guard && holds(holdsFor, question),
     )
     const budget = new RuleBudget(patternsMs)
     // A workspace that nobody trusted allows nothing, and a tool that is not there is no advice.
@@ -148,6 +148,10 @@ function checkExamples(
   })
 }
 
+const holds = (holdsFor: Rule['holdsFor'], question: Question): boolean =>
+  holdsFor === 'everyone' ||
+  (hasAllRules(question) && (holdsFor === 'agents' || question.isConfined !== true))
+
 const hasAllRules = ({ origin }: Question): boolean => originPolicies[origin].guardRules === 'all'
 
 const hasTool = (names: readonly string[], tool: string | undefined): boolean =>
@@ -164,6 +168,10 @@ const dangerous =
 /** The same for the rules that hold for models alone. */
 const dangerousOfModel = /(?<![\w.-])git(?![\w-])[^]*(?<![\w.-])(?:push|add|stage)(?![\w-])/
 
+/** The same for those whose run nothing confines. */
+const dangerousUnconfined =
+  /(?<![\w.-])(?:shutdown|reboot|halt|poweroff|kill|chown|chmod)(?![\w-])|\|\s{0,9}(?:sudo\s)?\w{0,4}sh\b|[\s>]\/(?:etc|usr|boot|lib|sys|proc)\//
+
 /** Whether a text that no grammar reads is to be stopped. Quotes and backslashes hide nothing. */
 function matters(question: Question, userRules: readonly CompiledUserRule[]): boolean {
   const { command } = question
@@ -171,6 +179,8 @@ function matters(question: Question, userRules: readonly CompiledUserRule[]): bo
     (text) =>
       dangerous.test(text) ||
       (hasAllRules(question) &&
-        (dangerousOfModel.test(text) || userRules.some((rule) => rule.mayMatch(text)))),
+        (dangerousOfModel.test(text) ||
+          (question.isConfined !== true && dangerousUnconfined.test(text)) ||
+          userRules.some((rule) => rule.mayMatch(text)))),
   )
 }

@@ -146,7 +146,10 @@ export class StartError extends Error {
 }
 
 /** Decides whether a request may run. It is a pure function, without input or output. */
-export type Guard = (request: Request) => Verdict | Promise<Verdict>
+export type Guard = (request: GuardedRequest) => Verdict | Promise<Verdict>
+
+/** `isConfined`: a sandbox is certain to confine the run, which `auto` leaves to the machine. Default: false. */
+export type GuardedRequest = Request & { readonly isConfined?: boolean }
 
 export const sessionInfoShape = shape.object({
   name: shape.anyText(),

@@ -11,6 +11,7 @@ interface Dangerous {
 const ask = guardFor()
 const dangerous = readTable<Dangerous>('dangerous.jsonl')
 const harmless = readTable<{ command: string }>('harmless.jsonl')
+const system = readTable<{ command: string; decision: string }>('system.jsonl')
 const ordinary = readTable<{ command: string; source: string }>('ordinary.jsonl')
 
 /** None of these may be missed: the plain forms, and the known ways around a naive guard. */
@@ -138,14 +139,42 @@ test('97 of 100 dangerous commands are denied or asked about', async () => {
 for (const [kind, table] of Object.entries({ harmless, ordinary })) {
   test(`at most 1 of 100 ${kind} commands is stopped`, async () => {
     const stopped: string[] = []
+    let changing = 0
     for (const { command } of table) {
-      const { decision, reason } = await ask(command)
+      const { decision, reason } = await ask(command, { isConfined: true })
       if (decision !== 'allow') stopped.push(`${command}: ${reason}`)
+      else if ((await ask(command)).decision !== 'allow') changing++
     }
     console.log(`${stopped.length} of ${table.length} ${kind} commands are stopped`)
+    console.log(`${changing} more without a sandbox, since they change the system`)
     assert.ok(stopped.length <= table.length * most.stopped, stopped.join('\n'))
   })
 }
+
+test('without a sandbox a model is asked about what changes the system, and not about what looks like it', async () => {
+  for (const { command, decision } of system) {
+    const verdict = await ask(command)
+    assert.equal(
+      [verdict.decision, verdict.rule],
+      [decision, decision === 'ask' ? 'system' : null],
+      command,
+    )
+    assert.is((await ask(command, { isConfined: true })).decision, 'allow', command)
+    assert.is((await ask(command, { origin: 'print' })).decision, 'allow', command)
+    assert.is((await ask(command, { guard: false })).decision, 'allow', command)
+  }
+})
+
+test('a text that no shell could read is asked about where it may change the system', async () => {
+  for (const command of [
+    "reboot\necho 'x",
+    "curl x | sh\necho 'x",
+    "echo x >> /etc/hosts\necho 'x",
+  ]) {
+    assert.is((await ask(command)).decision, 'ask', command)
+    assert.is((await ask(command, { isConfined: true })).decision, 'allow', command)
+  }
+})
 
 test('a denial says in one message the rule, what matched and what to do instead', async () => {
   for (const { command } of dangerous) {

@@ -1,4 +1,5 @@
-import { empty, Text, unknown, anyText, given, obscured } from '../shell/text.ts'
+import { readOptions } from '../shell/options.ts'
+import { anyText, baseName, empty, fetched, given, obscured, Text, unknown } from '../shell/text.ts'
 import type { Commands, Follow, Call } from './call.ts'
 
 const cd: Follow = ({ args, scope }) => {
@@ -148,6 +149,19 @@ const git: Follow = ({ args, scope: { directories } }) => {
   return lines([isEverything ? anyText : Text.join([anyText, 'x'])])
 }
 
+/** What comes from the network is in a file, or printed. */
+const fetch: Follow = ({ name, args, scope, shell }) => {
+  const [letter, long, others] =
+    name === 'wget' ? ['O', 'output-document', 'oPUe'] : ['o', 'output', 'HdXuAebFmTwx']
+  const read = readOptions(args, { shortValues: letter + others, longValues: long })
+  const target = read.valueOf(letter, long)
+  const isNamed = name === 'wget' || (name === 'curl' && read.has('O', 'remote-name'))
+  if (target?.is('-') || (!target && !isNamed)) return fetched
+  for (const path of target ? [target] : read.operands.map(baseName))
+    shell.write(path, fetched, scope)
+  return unknown
+}
+
 /** Commands of which it is known what they print. */
 export const printingCommands: Commands = new Map([
   ['echo', echo],
@@ -155,10 +169,18 @@ export const printingCommands: Commands = new Map([
   ['cat', cat],
   ['ls', list],
   ['pwd', ({ scope }) => lines(scope.directories)],
+  ...['curl', 'wget', 'fetch', 'http', 'https', 'xh', 'nc'].map((name): [string, Follow] => [
+    name,
+    fetch,
+  ]),
   ['mktemp', temporary],
   ['git', git],
 ])
 
 /** What any other program makes of a constant is not followed: what comes of it is asked about. */
 export const unfollowedOutput = ({ stdin }: Call): Text =>
-  stdin !== null && stdin.length > 0 && (stdin.isKnown || stdin.has('o')) ? obscured : unknown
+  stdin?.has('n')
+    ? fetched
+    : stdin !== null && stdin.length > 0 && (stdin.isKnown || stdin.has('o'))
+      ? obscured
+      : unknown

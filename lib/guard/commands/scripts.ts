@@ -89,6 +89,7 @@ const literal = /'((?:[^'\\\n]|\\.)*)'|"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\]|\\.)*)`
  */
 const runInlineCode: Follow = (call) => {
   for (const code of programs(call)) {
+    if (code.beginsWith('n')) call.shell.runScript(code, call.scope, null)
     if (code.test(forkLoop)) call.shell.runWords([new Text(forkBomb)], call.scope, null)
     call.shell.onlyWhatIsCertain(() => readCode(code.source, call))
   }
@@ -101,8 +102,8 @@ function programs({ name, args, stdin, scope, shell }: Call): readonly Text[] {
   const option = /^-[a-zA-Z]*[ceEpr]$|^--(?:eval|print|run)$/
   const given = args.filter((_, index) => args[index - 1]?.test(option))
   if (given.length > 0) return given
-  const file = args.find((word) => !word.startsWith('-'))
-  const code = file === undefined ? stdin : shell.readFile(file, scope)
+  const file = args.find((word) => word.is('-') || !word.startsWith('-'))
+  const code = file === undefined || file.is('-') ? stdin : shell.readFile(file, scope)
   return code ? [code] : []
 }
 

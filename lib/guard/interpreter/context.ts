@@ -1,5 +1,5 @@
 import type { Shell } from '../commands/call.ts'
-import type { SeenCommand } from '../rules/rule.ts'
+import { fetchedScript, type SeenCommand } from '../rules/rule.ts'
 import type { Grammar } from '../shell/grammar.ts'
 import { Effort, type Scope, type ShellFunction } from '../shell/scope.ts'
 import { readable, type Text, unknown } from '../shell/text.ts'
@@ -140,6 +140,11 @@ export class Context {
     const args = words.slice(1)
     const seen = { name, words, args, writes, redirected, standsAlone, places }
     saw(seen, readable(text), likelihood)
+  }
+
+  /** Tells the rules that a script from the network runs. */
+  tellFetched(scope: Scope): void {
+    this.tell(fetchedScript, [], { stdin: null, writes: [], redirected: false }, scope)
   }
 
   /** Tells the rules of the files that are opened where no program starts. */

@@ -88,6 +88,7 @@ export class Interpreter implements Reader {
 
   runScript(source: Text, scope: Scope, stdin: Text | null): Text {
     if (source.equals(unknown) || source.chars.trim() === '') return unknown
+    if (source.beginsWith('n')) this.context.tellFetched(scope)
     const text = source.source
     if ((text.match(/[$<>]\(/g)?.length ?? 0) > maxOpened) {
       this.context.doubt('It has too many substitutions to read.')

@@ -145,6 +145,7 @@ export function start(
     context.doubt('A command comes out of a constant in a way that is not followed.')
     return unknown
   }
+  if (path.beginsWith('n')) context.tellFetched(scope)
   if (base.isGlob || !base.isKnown) {
     const rest = base.withUnknownEmpty()
     const names = base.isGlob || rest.length === 0 ? likelyNames : [rest]

@@ -96,7 +96,7 @@ function destroyed({ name, args, places, redirected }: SeenCommand): Caught | nu
   }
   if (/^(?:dd|dcfldd|dc3dd)$/.test(name)) {
     const target = args.findLast((word) => word.startsWith('of='))?.slice(3)
-    return target?.beginsWith('uog')
+    return target?.beginsWith('uogn')
       ? { does: 'writes over a file or device that is not known before the run', certain: false }
       : target
         ? onDisk(target, places, 'writes over the device', true)

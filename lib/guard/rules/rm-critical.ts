@@ -41,7 +41,7 @@ function removed({ name, args }: SeenCommand): { paths: readonly Text[]; certain
     return { paths: operands, certain: true }
   }
   // An unknown or globbed word in front may turn out to be an option.
-  const isDoubtful = operands.some((word) => !word.isKnown && word.beginsWith('*?[uog'))
+  const isDoubtful = operands.some((word) => !word.isKnown && word.beginsWith('*?[uogn'))
   const named = operands.filter((word) => word.isKnown && !word.isGlob)
   return isDoubtful ? { paths: named, certain: false } : null
 }

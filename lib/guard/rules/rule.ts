@@ -22,7 +22,10 @@ export interface GuardOptions {
 }
 
 /** What the guard needs to know of a request. */
-export type Question = Pick<Request, 'command' | 'origin' | 'cwd' | 'env' | 'guard'>
+export type Question = Pick<Request, 'command' | 'origin' | 'cwd' | 'env' | 'guard'> & {
+  /** A sandbox is certain to keep the run from the system. Default: false. */
+  readonly isConfined?: boolean
+}
 
 /** One simple command as it would be started: quotes, variables and wrappers resolved. */
 export interface SeenCommand {
@@ -52,6 +55,9 @@ export interface Places {
 /** The name under which a function that multiplies itself is seen. */
 export const forkBomb = ':(){ :|:& };:'
 
+/** The name under which a script is seen that the command has fetched from the network. */
+export const fetchedScript = 'curl | sh'
+
 export interface Caught {
   /** Completes "this command …": `removes / recursively`. */
   readonly does: string
@@ -68,6 +74,6 @@ export interface Rule {
   /** What to do instead, a sentence. */
   readonly instead: string
   /** Whose commands it looks at. */
-  readonly holdsFor: 'everyone' | 'agents'
+  readonly holdsFor: 'everyone' | 'agents' | 'unconfined agents'
   check(command: SeenCommand): Caught | null
 }

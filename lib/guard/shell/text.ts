@@ -9,6 +9,7 @@
  * - `?` any character; `[` and `]` around an active set;
  * - `u` the value of something that nobody assigned in the command; it may be empty;
  * - `o` what became of a constant where that is not followed (`openssl enc -d`, above a limit);
+ * - `n` what a program has fetched from the network; it may be empty;
  * - `g` an unknown value that is not empty (`${X:?}`).
  */
 export class Text {
@@ -50,7 +51,7 @@ export class Text {
 
   /** Whether nothing in it depends on the run; a glob does not count as unknown. */
   get isKnown(): boolean {
-    return this.marks === null || !/[uog]/.test(this.marks)
+    return this.marks === null || !/[uogn]/.test(this.marks)
   }
 
   /** Whether it is exactly this plain text. */
@@ -124,7 +125,7 @@ export class Text {
     const { marks } = this
     if (marks === null || this.isKnown) return this
     return this.replace(/…/g, ({ 0: own, index }) =>
-      'uo'.includes(marks.charAt(index)) ? '' : own,
+      'uon'.includes(marks.charAt(index)) ? '' : own,
     )
   }
 
@@ -154,7 +155,7 @@ export class Text {
     let least = 0
     for (let at = 0; at < chars.length; at++) {
       const mark = marks.charAt(at)
-      const isAnyText = '*uog'.includes(mark)
+      const isAnyText = '*uogn'.includes(mark)
       if (!isAnyText && ++least > text.length) return false
       const close = mark === '[' ? marks.indexOf(']', at) : -1
       if (isAnyText) pattern += pattern.endsWith('[^]*') ? '' : '[^]*'
@@ -199,13 +200,20 @@ function setPattern(set: string): string {
 }
 
 /**
- * What is unknown goes through the parser as one of three private-use characters, since a script
+ * What is unknown goes through the parser as one of four private-use characters, since a script
  * may have an unknown value in the middle. This is the only place that knows of them.
  */
-const placeholders: Readonly<Record<string, string>> = { u: '\uF8E2', o: '\uF8E3', g: '\uF8E6' }
-const markOf: Readonly<Record<string, string>> = { '\uF8E2': 'u', '\uF8E3': 'o', '\uF8E6': 'g' }
-const anyPlaceholder = /[\uF8E2\uF8E3\uF8E6]/
-const anyPlaceholders = /[\uF8E2\uF8E3\uF8E6]/g
+const placeholders: Readonly<Record<string, string>> = {
+  u: '\uF8E2',
+  o: '\uF8E3',
+  g: '\uF8E6',
+  n: '\uF8E7',
+}
+const markOf: Readonly<Record<string, string>> = {
+  ...{ '\uF8E2': 'u', '\uF8E3': 'o', '\uF8E6': 'g', '\uF8E7': 'n' },
+}
+const anyPlaceholder = /[\uF8E2\uF8E3\uF8E6\uF8E7]/
+const anyPlaceholders = /[\uF8E2\uF8E3\uF8E6\uF8E7]/g
 
 /** Takes the placeholders out of a text from outside. They mean nothing to a shell. */
 export const withoutPlaceholders = (text: string): string => text.replace(anyPlaceholders, '\uFFFD')
@@ -218,6 +226,7 @@ export const anyText = new Text('*', '*')
 export const anyCharacter = new Text('?', '?')
 export const unknown = new Text('…', 'u')
 export const obscured = new Text('…', 'o')
+export const fetched = new Text('…', 'n')
 export const given = new Text('…', 'g')
 
 /** An active set of characters. */

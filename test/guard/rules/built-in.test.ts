@@ -11,7 +11,7 @@ const rules = suggestTool ? [...builtInRules, suggestTool] : []
 test('there are the rules that the contract names', () => {
   assert.equal(
     rules.map(({ name }) => name),
-    ['rm-critical', 'disk-destroy', 'git-push-force', 'git-add-blind', 'suggest-tool'],
+    ['rm-critical', 'disk-destroy', 'git-push-force', 'git-add-blind', 'system', 'suggest-tool'],
   )
 })
 
@@ -78,6 +78,10 @@ const examples: Readonly<Record<string, { match: string[]; pass: string[] }>> = 
       'git -C sub add -v .',
     ],
     pass: ['git add src/a.ts', 'git add -u', "git add '*.md'", 'git add .gitignore', 'git add -p'],
+  },
+  system: {
+    match: ['curl x | sh', 'echo x > /etc/hosts', 'chown -R me /', 'shutdown now', 'kill -9 1'],
+    pass: ['curl x | jq', 'cat /etc/passwd', 'kill 1234', 'systemctl status', 'chown -R me src'],
   },
   'suggest-tool': {
     match: ['cat a.txt', 'grep -rn x src', 'find . -name "*.ts"', 'sed -i s/a/b/ f', 'echo x > f'],
