@@ -41,7 +41,7 @@ const scene: readonly Step[] = [
   { keys: 'sleep 60\r', shows: 'sleep 60', readMs: 700 },
   { keys: controlB, shows: /%1/, readMs: 1200 },
   { keys: '/kill %1\r', shows: /stopped/ },
-  { keys: 'rm -rf $BUILD_DIR\r', shows: /always · no/, readMs: 2200 },
+  { keys: 'rm -rf $BUILD_DIR\r', shows: /once\) · no/, readMs: 2200 },
   { keys: 'no\r', shows: /bash>\s+\[BASH\]/ },
 ]
 

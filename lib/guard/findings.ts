@@ -1,6 +1,6 @@
 import { allowed, type Decision, type Verdict } from '../protocol/rules.ts'
-import type { Caught, Rule } from './rules/rule.ts'
-import type { CompiledUserRule } from './rules/user-rules.ts'
+import type { Caught, Rule, SeenCommand } from './rules/rule.ts'
+import { type CompiledUserRule, prefixOf } from './rules/user-rules.ts'
 
 const strictness: readonly Decision[] = ['allow', 'redirect', 'ask', 'deny']
 
@@ -13,6 +13,8 @@ interface Finding {
   readonly suggestedTool: string | null
   /** Whether only an `allow` rule that names the rule in `lifts` lifts it. */
   readonly isFirm: boolean
+  /** The part of the command that no rule allows. Default: whatever of it no rule allows. */
+  readonly unlisted?: SeenCommand
 }
 
 /** Gathers what the rules say, command by command, and keeps the strictest verdict. */
@@ -20,6 +22,8 @@ export class Findings {
   private strictest: Finding | null = null
   /** Of the command that is being looked at. */
   private current: Finding[] = []
+  /** What rules would have to allow so that nothing is asked; null among it: no rule can. */
+  private readonly prefixes = new Set<string | null>()
   private readonly liftedEverywhere: readonly CompiledUserRule[]
   private readonly mayDeny: boolean
 
@@ -35,12 +39,15 @@ export class Findings {
   get verdict(): Verdict {
     if (!this.strictest) return allowed
     const { decision, rule, message, text, suggestedTool } = this.strictest
+    const prefixes = [...this.prefixes].filter((prefix) => prefix !== null)
+    const mayLast = decision === 'ask' && prefixes.length === this.prefixes.size
     return {
       decision,
       rule,
       reason: `${rule}: ${message}`,
       matched: excerpt(text),
       suggestedTool,
+      ...(mayLast ? { prefixes } : {}),
     }
   }
 
@@ -73,10 +80,14 @@ export class Findings {
   }
 
   /** Notes a command that no rule allows, where everything else is to be stopped. */
-  addUnlisted(decision: Decision, text: string): void {
+  addUnlisted(decision: Decision, command: string, unlisted: SeenCommand): void {
+    const [path] = unlisted.words.length === 0 ? unlisted.writes : []
+    const text = path ? `> ${path.chars}` : command
     const message = `\`${excerpt(text)}\` is not among what the rules allow, and everything else is ${decision === 'deny' ? 'denied' : 'asked about'} here.`
     const rule = 'guard.default'
-    this.current.push({ decision, rule, message, text, suggestedTool: null, isFirm: true })
+    this.current.push({
+      ...{ decision, rule, message, text, suggestedTool: null, isFirm: true, unlisted },
+    })
   }
 
   /** Notes what cannot be read: it is never allowed. */
@@ -84,23 +95,36 @@ export class Findings {
     const message = `\`${excerpt(text)}\` cannot be read to its end. ${reason} Write it more plainly, or in several commands.`
     const decision = 'ask'
     const rule = 'unreadable'
-    this.settle([{ decision, rule, message, text, suggestedTool: null, isFirm: false }], [])
+    this.settle([{ decision, rule, message, text, suggestedTool: null, isFirm: false }], [], [])
   }
 
-  /** Ends one command: takes away what `allow` rules that hold for it lift, and keeps the rest. */
-  endCommand(liftedBy: readonly CompiledUserRule[]): void {
+  /**
+   * Ends one command: takes away what `allow` rules that hold for it lift, and keeps the rest. `open`: the
+   * parts of it that no rule allows.
+   */
+  endCommand(liftedBy: readonly CompiledUserRule[], open: readonly SeenCommand[]): void {
     if (this.current.length === 0) return
-    this.settle(this.current, liftedBy)
+    this.settle(this.current, liftedBy, open)
     this.current = []
   }
 
-  private settle(findings: readonly Finding[], liftedBy: readonly CompiledUserRule[]): void {
+  private settle(
+    findings: readonly Finding[],
+    liftedBy: readonly CompiledUserRule[],
+    open: readonly SeenCommand[],
+  ): void {
     const allowing = [...liftedBy, ...this.liftedEverywhere]
     for (const finding of findings) {
       const isLifted = finding.isFirm
         ? allowing.some(({ lifts }) => lifts.includes(finding.rule))
         : allowing.length > 0
-      if (!isLifted && rank(finding) > rank(this.strictest)) this.strictest = finding
+      if (isLifted) continue
+      if (finding.decision === 'ask') {
+        const parts = finding.unlisted ? [finding.unlisted] : finding.isFirm ? [] : open
+        for (const prefix of parts.length === 0 ? [null] : parts.map(prefixOf))
+          this.prefixes.add(prefix)
+      }
+      if (rank(finding) > rank(this.strictest)) this.strictest = finding
     }
   }
 }

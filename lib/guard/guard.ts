@@ -3,14 +3,16 @@ import { allowed, type Verdict } from '../protocol/rules.ts'
 import { Findings } from './findings.ts'
 import { Interpreter } from './interpreter/interpreter.ts'
 import { builtInRules } from './rules/built-in.ts'
-import type { GuardOptions, Question, Rule } from './rules/rule.ts'
+import type { GuardOptions, Question, Rule, SeenCommand } from './rules/rule.ts'
 import { createSuggestTool } from './rules/suggest-tool.ts'
 import {
   type CompiledUserRule,
   compileUserRules,
   invalidRules,
+  partsOf,
   RuleBudget,
 } from './rules/user-rules.ts'
+import { absoluteNames, Text } from './shell/text.ts'
 import { type Grammar, loadGrammar, plainGrammar } from './shell/grammar.ts'
 
 /** How long the patterns of all rules may take together for one command. */
@@ -57,7 +59,7 @@ export function createGuard(
     for (const rule of forText) {
       if (!isAllow(rule)) findings.addUserRule(rule, question.command)
     }
-    findings.endCommand([])
+    findings.endCommand([], [])
     const isDecided = forText.some(decides)
     const interpreter = new Interpreter({
       grammar: using,
@@ -71,12 +73,19 @@ export function createGuard(
           const certain = caught.certain && likelihood !== 'supposed'
           findings.add(rule, { ...caught, certain }, text)
         }
-        const own = active.filter((rule) => rule.matches(command, budget))
-        for (const rule of own) if (!isAllow(rule)) findings.addUserRule(rule, text)
-        if (!isLax && !isDecided && !own.some(decides) && likelihood !== 'defined') {
-          findings.addUnlisted(defaultDecision, text)
+        const stopping = active.filter((rule) => !isAllow(rule) && rule.matches(command, budget))
+        for (const rule of stopping) findings.addUserRule(rule, text)
+        const isListed = isLax || isDecided || likelihood === 'defined' || stopping.some(decides)
+        const lifting: CompiledUserRule[] = []
+        const open: SeenCommand[] = []
+        for (const part of partsOf(command)) {
+          const own = active.filter((rule) => isAllow(rule) && rule.matches(part, budget))
+          lifting.push(...own)
+          if (own.length > 0 || staysWithin(part, question.workspace ?? question.cwd)) continue
+          open.push(part)
+          if (!isListed) findings.addUnlisted(defaultDecision, text, part)
         }
-        findings.endCommand(own.filter(isAllow))
+        findings.endCommand(open.length === 0 ? lifting : [], open)
       },
       doubted(reason, text, kind) {
         if (kind === 'unknown' || !isLax || matters(question, active)) findings.doubt(reason, text)
@@ -146,6 +155,21 @@ function checkExamples(
     }
     return isUnread
   })
+}
+
+/** A change of directory that stays below a folder. */
+function staysWithin({ name, args, writes, places }: SeenCommand, folder: string): boolean {
+  const [target, ...others] = args.filter((word) => !word.is('--'))
+  if (!/^(?:cd|pushd)$/.test(name) || !target?.isKnown || others.length > 0 || writes.length > 0)
+    return false
+  const names = absoluteNames(new Text(folder), new Text('/'))
+  return (
+    !target.test(/^[-+]/) &&
+    places.directories.every((directory) => {
+      const reached = absoluteNames(target, directory)
+      return names.every((part, at) => reached[at]?.equals(part))
+    })
+  )
 }
 
 const holds = (holdsFor: Rule['holdsFor'], question: Question): boolean =>

@@ -3,17 +3,27 @@ import * as shape from './shape/shape.ts'
 export const decisions = ['allow', 'ask', 'redirect', 'deny'] as const
 export type Decision = (typeof decisions)[number]
 
-export const verdictShape = shape.object({
-  decision: shape.choice(decisions),
-  /** The rule's name; null when nothing matched. */
-  rule: shape.nullable(shape.anyText()),
-  /** One message: which rule, what matched, what to do instead. */
-  reason: shape.nullable(shape.anyText()),
-  /** The part of the command that the rule caught. */
-  matched: shape.nullable(shape.anyText()),
-  /** A tool that the caller has and that does this better. */
-  suggestedTool: shape.nullable(shape.anyText()),
-})
+const commands = shape.list(shape.text())
+
+export const verdictShape = shape.object(
+  {
+    decision: shape.choice(decisions),
+    /** The rule's name; null when nothing matched. */
+    rule: shape.nullable(shape.anyText()),
+    /** One message: which rule, what matched, what to do instead. */
+    reason: shape.nullable(shape.anyText()),
+    /** The part of the command that the rule caught. */
+    matched: shape.nullable(shape.anyText()),
+    /** A tool that the caller has and that does this better. */
+    suggestedTool: shape.nullable(shape.anyText()),
+  },
+  {
+    prefixes: shape.list(
+      shape.anyText(),
+      'For ask: the beginnings of commands that rules would have to allow so that it is not asked again',
+    ),
+  },
+)
 
 /** What the guard says before the start. */
 export interface Verdict extends shape.Infer<typeof verdictShape> {}
@@ -25,8 +35,6 @@ export const allowed: Verdict = {
   matched: null,
   suggestedTool: null,
 }
-
-const commands = shape.list(shape.text())
 
 export const userRuleShape = shape.object(
   {

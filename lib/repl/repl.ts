@@ -6,7 +6,8 @@ import { createDeferred, whenAborted } from '../protocol/deferred.ts'
 import { MisuseError } from '../protocol/errors.ts'
 import type { TerminalSession } from '../protocol/ports.ts'
 import type { Result } from '../protocol/result/result.ts'
-import { createApprove, openApprovals } from './approvals.ts'
+import { openApprovals } from '../doors/approvals.ts'
+import { createApprove } from './approvals.ts'
 import type { LineContext, ReplContext } from './context.ts'
 import { converse, createPlainReader, createScreenReader, runLine } from './converse.ts'
 import { openHistory } from './line/history.ts'
@@ -80,7 +81,9 @@ export async function repl(context: ReplContext): Promise<number> {
     return found
   }
 
-  const approvals = openApprovals(join(context.stateDir, 'approvals.json'))
+  const approvals = openApprovals(join(context.stateDir, 'approvals.json'), (problem) =>
+    display.print([style.yellow(problem)]),
+  )
   const approve = createApprove({ display, approvals, style, home })
   const settings = context.agentSettings
   const keep = (result: Result, injected = false) => {

@@ -176,10 +176,7 @@ function showApprovals(rest: string, { approvals, print, style }: LineContext): 
     if (list.length === 0) return print(['Nothing is allowed beforehand.'])
     print([
       `${countOf(list.length, 'approval')} · /guard forget <n> takes one back`,
-      ...list.map(({ command, cwd, rule }, index) => {
-        const how = style.dim(`${rule}, always, in ${cwd}`)
-        return `${index + 1}  ${oneLine(command)}  ${how}`
-      }),
+      ...list.map(({ match }, index) => `${index + 1}  ${oneLine(match)} …`),
     ])
   } catch (error) {
     print([style.red(`Remembered approvals cannot be used: ${messageOf(error)}`)])

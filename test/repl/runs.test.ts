@@ -180,26 +180,49 @@ test('/view finds what stands far within one line, and goes sideways from there'
     await screen.answers('q', '✓ exit 0')
   }))
 
-test('the guard asks; an answer is remembered for exactly this command and can be taken back', () =>
-  atPrompt({}, async (screen) => {
-    await screen.answers('!rm -rf ~\r', 'yes (this once)')
-    assert.not.match(screen.text(), 'always')
+/** Asks about `true a b`, and what goes on to be asked about. */
+function prepareRule(home: string): void {
+  mkdirSync(join(home, 'config/nacre'), { recursive: true })
+  const guard = { rules: [{ match: 'true a', decision: 'ask' }] }
+  writeFileSync(join(home, 'config/nacre/config.json'), JSON.stringify({ guard }))
+}
+
+test('the guard asks; what is remembered is shown, holds for all that begins so, and can be taken back', () =>
+  atPrompt({ columns: 120, prepare: prepareRule }, async (screen) => {
+    await screen.answers('!rm -rf ~\r', 'yes (this once) · no')
     await answer(screen, 'no\r')
     await screen.shows('✗ denied')
     assert.ok(existsSync(screen.home))
+    await screen.answers('!true a /; true a ~\r', 'yes (this once) · no')
+    await answer(screen, 'no\r')
     screen.type('/clear\r')
     await screen.hides('denied')
-    await screen.answers('!rm -rf $UNKNOWN_PLACE\r', 'yes (this once)')
-    await assertScreen(screen, 'approval')
+    await screen.answers('!true a b\r', 'always (allows `true a b …` from now on)')
     await answer(screen, 'always\r')
     await screen.shows('? always')
     await screen.shows('✓ exit 0')
     screen.type('/clear\r')
     await screen.hides('✓ exit 0')
-    await screen.answers('!rm -rf $UNKNOWN_PLACE\r', '✓ exit 0')
-    await screen.answers('/guard\r', /1 {2}rm -rf \$UNKNOWN_PLACE .*always/)
+    await screen.answers('!true a b\r', '✓ exit 0')
+    screen.type('/clear\r')
+    await screen.hides('✓ exit 0')
+    await screen.answers(
+      '!true a b; cd ..; true a c\r',
+      'always (allows `true a b …`, `true a c …`',
+    )
+    await screen.answers(keys.escape, '✗ denied')
+    await screen.answers('/guard\r', '1  true a b …')
     await screen.answers('/guard forget 1\r', 'Forgotten.')
+    await screen.answers('!true a b\r', 'yes (this once)')
+    await screen.answers(keys.escape, '✗ denied')
+  }))
+
+test('an answer for good is not offered for what is not known before the run', () =>
+  atPrompt({}, async (screen) => {
+    screen.type('/clear\r')
+    await screen.hides('/help')
     await screen.answers('!rm -rf $UNKNOWN_PLACE\r', 'yes (this once)')
+    await assertScreen(screen, 'approval')
     await screen.answers(keys.escape, '✗ denied')
   }))
 
@@ -242,7 +265,7 @@ test('a pipe in the place of .git/HEAD holds up no prompt', () => {
 test('a damaged state folder costs what is damaged and a sentence each, never the command', () =>
   withScreen({ columns: 200, prepare: damageState }, async (screen) => {
     await screen.shows(/2 lines of .*\/history cannot be read\n[^]*> /)
-    screen.type('!rm -rf $NOPE\r')
+    screen.type('!true a b\r')
     await screen.shows(/Remembered approvals cannot be read: .*\/approvals\.json: /)
     await answer(screen, 'always\r')
     await screen.shows(/This answer is not remembered: [^]*✓ exit 0/)
@@ -253,6 +276,7 @@ test('a damaged state folder costs what is damaged and a sentence each, never th
 
 /** Files where folders are to be, folders where files are, and what no JSON is. */
 function damageState(home: string): void {
+  prepareRule(home)
   const state = join(home, 'state/nacre')
   mkdirSync(join(state, 'audit.jsonl'), { recursive: true })
   writeFileSync(join(state, 'artifacts'), '')

@@ -13,9 +13,11 @@ export const command: Command = {
     'agents, Neovim by a plugin for the protocol.',
   ],
   examples: ['nacre acp --model anthropic/claude-sonnet-4-5', 'nacre acp --max-steps 100'],
-  async run({ streams, useExecutor, agentSettings }) {
+  async run({ streams, stateDir, useExecutor, agentSettings }) {
     const { serveAcp } = await import('./server.ts')
     const settings = await agentSettings()
-    return useExecutor((executor, signal) => serveAcp({ executor, streams, signal }, settings))
+    return useExecutor((executor, signal) =>
+      serveAcp({ executor, streams, signal, stateDir }, settings),
+    )
   },
 }

@@ -1,3 +1,5 @@
+import { homedir } from 'node:os'
+import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import {
   agent as createApp,
@@ -15,7 +17,7 @@ import { type Agent, createAgent } from '../../agent/agent.ts'
 import type { AgentEvent } from '../../agent/events.ts'
 import type { Message } from '../../agent/models/model.ts'
 import type { AgentSettings } from '../../agent/session.ts'
-import type { Approve, Executor } from '../../executor/executor.ts'
+import type { Approve } from '../../executor/executor.ts'
 import { whenAborted } from '../../protocol/deferred.ts'
 import { MisuseError } from '../../protocol/errors.ts'
 import { parsePrompt } from '../../protocol/prompt.ts'
@@ -24,16 +26,20 @@ import type { PromptResult } from '../../protocol/result/result.ts'
 import { createId, version } from '../../protocol/wire.ts'
 import { isFailure, renderForModel } from '../../render/model.ts'
 import { nowMs } from '../../system/clock.ts'
-import type { DoorContext } from '../command.ts'
+import { openApprovals, whatMayLast } from '../approvals.ts'
+import type { CommandContext, DoorContext } from '../command.ts'
 
 /** Serves one editor until its end of input; gives the exit status. */
-export async function serveAcp(context: DoorContext, settings: AgentSettings): Promise<number> {
+export async function serveAcp(
+  context: DoorContext & Pick<CommandContext, 'stateDir'>,
+  settings: AgentSettings,
+): Promise<number> {
   const { executor, streams, signal } = context
   const agent = createAgent(executor, settings)
   const sessions = new Map<string, AcpSession>()
 
   function open(client: AgentContext, cwd: string, resume: string | null): AcpSession {
-    const session = openSession(agent, executor, client, cwd, resume)
+    const session = openSession(agent, context, client, cwd, resume)
     sessions.set(session.id, session)
     return session
   }
@@ -138,7 +144,7 @@ const everyMs = 100
 /** `resume`: the conversation to go on with. Throws `MisuseError` if there is none of this id. */
 function openSession(
   agent: Agent,
-  executor: Executor,
+  { executor, stateDir }: Parameters<typeof serveAcp>[0],
   client: AgentContext,
   cwd: string,
   resume: string | null,
@@ -150,12 +156,17 @@ function openSession(
   const { workspace } = session
   let running: AbortController | null = null
   session.listen(tell)
+  const approvals = openApprovals(join(stateDir, 'approvals.json'), (problem) => {
+    void tell({ type: 'notice', message: problem })
+  })
 
   async function update(update: SessionUpdate): Promise<void> {
     await client.notify(methods.client.session.update, { sessionId: id, update })
   }
 
   async function approve(...[request, verdict]: Parameters<Approve>): Promise<boolean> {
+    if (approvals.covers(verdict)) return true
+    const lasting = whatMayLast(request.command, verdict, homedir())
     const call = [...calls].find(([, { command }]) => command.includes(request.command))
     const asked: RequestPermissionRequest = {
       sessionId: id,
@@ -168,11 +179,22 @@ function openSession(
       },
       options: [
         { optionId: 'allow', name: 'Run it', kind: 'allow_once' },
+        ...(lasting.length === 0
+          ? []
+          : [
+              {
+                optionId: 'always',
+                name: `Always allow ${lasting.map((prefix) => `\`${prefix} …\``).join(', ')}`,
+                kind: 'allow_always' as const,
+              },
+            ]),
         { optionId: 'reject', name: 'Do not run it', kind: 'reject_once' },
       ],
     }
     const { outcome } = await client.request(methods.client.session.requestPermission, asked)
-    return outcome.outcome === 'selected' && outcome.optionId === 'allow'
+    if (outcome.outcome !== 'selected' || outcome.optionId === 'reject') return false
+    if (outcome.optionId === 'always') approvals.add(lasting)
+    return outcome.optionId === 'allow' || outcome.optionId === 'always'
   }
 
   async function tell(event: AgentEvent): Promise<void> {

@@ -25,6 +25,8 @@ export interface GuardOptions {
 export type Question = Pick<Request, 'command' | 'origin' | 'cwd' | 'env' | 'guard'> & {
   /** A sandbox is certain to keep the run from the system. Default: false. */
   readonly isConfined?: boolean
+  /** Null or absent: the directory of the request. */
+  readonly workspace?: string | null
 }
 
 /** One simple command as it would be started: quotes, variables and wrappers resolved. */

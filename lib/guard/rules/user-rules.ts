@@ -143,8 +143,6 @@ function compile(rule: UserRule, index: number, tester: PatternTester): Compiled
       return false
     }
   }
-  // An allowed prefix says nothing of the files that the command is made to write.
-  const sparesWrites = rule.decision === 'allow' && !regexOf(pattern)
   return {
     name,
     rule,
@@ -152,10 +150,9 @@ function compile(rule: UserRule, index: number, tester: PatternTester): Compiled
     matchesText: (text, budget) => raw && holds(text, budget),
     matches: (command, budget) =>
       !raw &&
-      !(
-        sparesWrites && command.writes.some((path) => !path.test(/^\/dev\/(?:null|std\w+|tty)$/))
-      ) &&
-      spellings(command).some((text) => holds(text, budget)),
+      (rule.decision === 'allow' ? partsOf(command) : [command]).every((part) =>
+        spellings(part).some((text) => holds(text, budget)),
+      ),
     mayMatch: (text) =>
       rule.decision !== 'allow' &&
       (regexOf(pattern) !== null || text.includes(pattern.trim().split(/\s/, 1)[0] ?? '')),
@@ -178,10 +175,45 @@ function compilePattern(pattern: string, tester: PatternTester): Pattern {
   return (text) => text === prefix || text.startsWith(`${prefix} `)
 }
 
+/**
+ * A command and each file that its redirections write: whoever allows the one has said nothing of the
+ * other, which is spelled `> file`.
+ */
+export function partsOf(command: SeenCommand): SeenCommand[] {
+  const files = command.writes.filter((path) => !path.test(/^\/dev\/(?:null|std\w+|tty|fd\/\d+)$/))
+  const writing = files.map((path) => ({
+    ...command,
+    name: '',
+    words: [],
+    args: [],
+    writes: [path],
+  }))
+  if (files.length === 0) return [command]
+  return command.words.length === 0 ? writing : [{ ...command, writes: [] }, ...writing]
+}
+
+/** Programs of many commands, which their next words name. */
+const ofCommands =
+  /^(?:git|gh|glab|npm|pnpm|yarn|bun|deno|cargo|go|rustup|docker|podman|kubectl|helm|pip3?|uv|poetry|make|just|task|terraform|tofu|aws|gcloud|az|systemctl|brew|apt|apt-get|dnf|gem|bundle|mvn|gradle|dotnet|nix|nacre)$/
+
+/**
+ * What a rule that allows such a command for good begins with: all its words, or the program and its commands
+ * (`npm run build`). Null: it is not known before the run, and could be anything.
+ */
+export function prefixOf(part: SeenCommand): string | null {
+  const { name, words } = part
+  const [spelled = ''] = spellings(part)
+  if (regexOf(spelled) || patternFault('match', spelled) !== null) return null
+  if (![...words, ...part.writes].every((word) => word.isKnown)) return null
+  const at = words.findIndex((word, index) => index > 0 && !word.test(/^[a-z][\w:-]*$/i))
+  if (!ofCommands.test(name) || at === 1) return spelled
+  return Text.join(words.slice(0, Math.min(at < 0 ? 3 : at, 3)), ' ').chars
+}
+
 /** The command as written, and with the bare name of its program. */
 function spellings({ name, words, writes }: SeenCommand): string[] {
   const redirections = writes.map((path) => ` > ${path.chars}`).join('')
-  const written = Text.join(words, ' ').chars + redirections
+  const written = (Text.join(words, ' ').chars + redirections).trimStart()
   const typed = words[0]?.chars ?? ''
   return typed === name ? [written] : [written, name + written.slice(typed.length)]
 }

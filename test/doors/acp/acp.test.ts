@@ -35,6 +35,8 @@ interface Editor {
   /** What is answered when nacre asks for permission. */
   answer: { optionId: string | null }
   asked: string[]
+  /** What the options of each question are called. */
+  offered: string[]
 }
 
 /** An editor over the published SDK, with nacre at the other end. */
@@ -50,6 +52,7 @@ async function withEditor(use: (editor: Editor) => Promise<void>): Promise<void>
     const ended = new Promise<number | null>((resolve) => child.once('close', resolve))
     const updates: Update[] = []
     const asked: string[] = []
+    const offered: string[] = []
     const answer: Editor['answer'] = { optionId: 'allow' }
     const app = createClient({ name: 'test' })
       .onNotification(
@@ -58,6 +61,7 @@ async function withEditor(use: (editor: Editor) => Promise<void>): Promise<void>
       )
       .onRequest(methods.client.session.requestPermission, ({ params }) => {
         asked.push(params.toolCall.title ?? '')
+        offered.push(...params.options.map(({ kind, name }) => `${kind}: ${name}`))
         const { optionId } = answer
         return {
           outcome:
@@ -80,7 +84,7 @@ async function withEditor(use: (editor: Editor) => Promise<void>): Promise<void>
       })
       assert.is(told.agentInfo?.name, 'nacre')
       assert.is(told.agentCapabilities?.loadSession, true)
-      await use({ server, agent, updates, answer, asked })
+      await use({ server, agent, updates, answer, asked, offered })
       child.stdin.end()
       assert.is(await ended, 0)
     } finally {
@@ -131,6 +135,31 @@ test('a whole task is done for an editor, with its calls and their output', () =
     )
     assert.ok(done.length >= 3)
     assert.match(readFileSync(join(server.home.workspace, 'add.sh'), 'utf8'), '$1 + $2')
+  }))
+
+test('an answer for good names what it allows, holds for that, and is not offered for what is not known', () =>
+  withEditor(async (editor) => {
+    const { server, answer, asked, offered } = editor
+    const { home, mock } = server
+    home.write(home.userFile, { guard: { rules: [{ match: 'npm publish', decision: 'ask' }] } })
+    const commands = { go: 'npm publish --dry-run', on: 'npm publish', no: 'rm -rf $UNKNOWN_X' }
+    for (const [userMessage, command] of Object.entries(commands)) {
+      mock.on({ userMessage, hasToolResult: false }, { toolCalls: [bash(command)] })
+      mock.on({ userMessage, hasToolResult: true }, { content: 'done' })
+    }
+    answer.optionId = 'always'
+    await ask(editor, await begin(editor), 'go')
+    assert.ok(offered.includes('allow_always: Always allow `npm publish …`'), offered.join('\n'))
+    await ask(editor, await begin(editor), 'on')
+    assert.equal(asked, ['npm publish --dry-run'])
+    const kept: unknown = JSON.parse(
+      readFileSync(join(home.dir, 'state/nacre/approvals.json'), 'utf8'),
+    )
+    assert.equal(kept, [{ match: 'npm publish', decision: 'allow' }])
+    offered.length = 0
+    answer.optionId = 'reject'
+    await ask(editor, await begin(editor), 'no')
+    assert.equal(offered, ['allow_once: Run it', 'reject_once: Do not run it'])
   }))
 
 test('the guard asks the editor, and its answer counts', () =>

@@ -294,4 +294,93 @@ test('a hostile pattern is given up, and the command is not allowed for it', asy
   assert.is((await many(`${'a'.repeat(5000)}; `.repeat(20))).decision, 'ask')
 })
 
+test('what is allowed by a pattern may not write files: each file is a question by itself', async () => {
+  const rules = [{ match: '/^git /', decision: 'allow' }] as const
+  const ask = guardFor({ rules, defaultDecision: 'ask' })
+  for (const operator of ['>', '>>', '>|', '&>', '&>>', '<>', '2>', '>&']) {
+    for (const target of ['/etc/passwd', 'out.txt']) {
+      const { decision, rule, matched } = await ask(`git status ${operator} ${target}`, {
+        isConfined: true,
+      })
+      assert.equal([decision, rule, matched], ['ask', 'guard.default', `> ${target}`], operator)
+    }
+  }
+  for (const command of ['git status 2>&1 >/dev/null', 'git log < x', 'git diff 2>/dev/stderr']) {
+    assert.is((await ask(command)).decision, 'allow', command)
+  }
+  const lax = guardFor({ rules })
+  assert.is(
+    (await lax('git status > /etc/passwd')).rule,
+    'system',
+    'nor is the other question lifted',
+  )
+  const both = guardFor({
+    rules: [...rules, { match: '> out.txt', decision: 'allow' }],
+    defaultDecision: 'deny',
+  })
+  assert.is((await both('git status >> out.txt')).decision, 'allow')
+  assert.is((await both('git status > out.txt 2> other')).decision, 'deny')
+})
+
+test('in a list of what is allowed, a change of directory within the workspace needs no rule', async () => {
+  const ask = guardFor({ rules: [{ match: 'ls', decision: 'allow' }], defaultDecision: 'deny' })
+  const decision = async (command: string, workspace?: string) =>
+    (await ask(command, { cwd: '/home/u/code/app', ...(workspace && { workspace }) })).decision
+  for (const command of [
+    'cd src && ls',
+    'cd ./a/../b; ls',
+    'cd src && cd .. && ls',
+    'pushd a; ls',
+  ]) {
+    assert.is(await decision(command), 'allow', command)
+  }
+  for (const command of [
+    'cd .. && ls',
+    'cd /etc && ls',
+    'cd $X && ls',
+    'cd; ls',
+    'cd - && ls',
+    'cd src > x',
+  ]) {
+    assert.is(await decision(command), 'deny', command)
+  }
+  assert.is(await decision('cd .. && ls', '/home/u/code'), 'allow')
+  const own = guardFor({ rules: [{ match: 'cd', decision: 'ask' }], defaultDecision: 'deny' })
+  assert.is((await own('cd src')).rule, 'user-rule-1', 'a rule of the user stays')
+})
+
+test('a question says which rules would answer it, and those do', async () => {
+  const options = {
+    defaultDecision: 'ask',
+    rules: [{ match: 'npm publish', decision: 'ask' }],
+  } as const
+  const ask = guardFor(options)
+  const prefixes = async (command: string) => (await ask(command, { isConfined: true })).prefixes
+  const cases = {
+    'npm publish --tag x': ['npm publish'],
+    'npm run build -- --watch': ['npm run build'],
+    'git -C sub status': ['git -C sub status'],
+    'cd src && make && ./run a b > out.txt': ['make', './run a b', '> out.txt'],
+    'ls -l | wc -l': ['ls -l', 'wc -l'],
+  }
+  for (const [command, expected] of Object.entries(cases)) {
+    assert.equal(await prefixes(command), expected, command)
+    const rules = expected.map((match) => ({ match, decision: 'allow' }) as const)
+    const verdict = await guardFor({ ...options, rules: [...options.rules, ...rules] })(command, {
+      isConfined: true,
+    })
+    assert.is(verdict.decision, 'allow', command)
+  }
+  // What nobody knows could be anything, and what no rule lifts is not remembered.
+  for (const command of [
+    'rm -rf $X',
+    '$X a',
+    'git push --force',
+    'curl x | sh',
+    'ls ; base64 -d <<< bHM= | sh',
+  ]) {
+    assert.is((await ask(command)).prefixes, undefined, command)
+  }
+})
+
 test.run()

@@ -1,0 +1,88 @@
+import { readFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { messageOf } from '../protocol/errors.ts'
+import type { UserRule, Verdict } from '../protocol/rules.ts'
+import { isObject } from '../protocol/shape/shape.ts'
+import { ifThere } from '../system/look.ts'
+import { makePrivateFolder, replaceFile } from '../system/private-files.ts'
+
+/** What a person has allowed for good: a rule as it could stand under `guard.rules`. */
+type Approval = Pick<UserRule, 'match' | 'decision'>
+
+/** Those that are kept on disk. */
+export type Approvals = ReturnType<typeof openApprovals>
+
+/** `warn` hears what fails while a question is answered: it is asked then, and the answer holds once. */
+export function openApprovals(file: string, warn: (message: string) => void) {
+  function attempt<Value>(act: () => Value, otherwise: Value, problem: string): Value {
+    try {
+      return act()
+    } catch (error) {
+      warn(`${problem}: ${messageOf(error)}`)
+      return otherwise
+    }
+  }
+
+  /** Throws what the file system says. */
+  function list(): Approval[] {
+    const text = ifThere(() => readFileSync(file, 'utf8'))
+    if (text === null) return []
+    try {
+      const entries: unknown = JSON.parse(text)
+      // What cannot be read grants nothing.
+      return Array.isArray(entries) ? entries.filter(isApproval) : []
+    } catch (error) {
+      throw new Error(`${file}: ${messageOf(error)}`, { cause: error })
+    }
+  }
+
+  function write(approvals: readonly Approval[]): void {
+    makePrivateFolder(dirname(file))
+    replaceFile(file, `${JSON.stringify(approvals, null, 2)}\n`)
+  }
+
+  return {
+    list,
+    /** Whether all that a question is about has been allowed. */
+    covers({ prefixes = [] }: Verdict): boolean {
+      const read = () => list().map(({ match }) => match)
+      const known = new Set(attempt(read, [], 'Remembered approvals cannot be read'))
+      return prefixes.length > 0 && prefixes.every((prefix) => known.has(prefix))
+    },
+    add(prefixes: readonly string[]): void {
+      const added = prefixes.map((match): Approval => ({ match, decision: 'allow' }))
+      const keep = () =>
+        write([...list().filter(({ match }) => !prefixes.includes(match)), ...added])
+      attempt(keep, undefined, 'This answer is not remembered')
+    },
+    /** Removes the one at this place of the list, counted from 0. Throws what the file system says. */
+    remove(index: number): boolean {
+      const approvals = list()
+      const [entry] = approvals.splice(index, 1)
+      if (entry) write(approvals)
+      return entry !== undefined
+    },
+  }
+}
+
+function isApproval(entry: unknown): entry is Approval {
+  return isObject(entry) && typeof entry['match'] === 'string' && entry['decision'] === 'allow'
+}
+
+/** What an answer for good would allow. Empty: such an answer is not offered. */
+export function whatMayLast(command: string, verdict: Verdict, home: string | undefined): string[] {
+  const { prefixes = [], rule, matched } = verdict
+  // Not for what takes the whole system, a home or a disk along.
+  if (rule === 'disk-destroy') return []
+  const words = `${matched ?? ''} ${command}`
+    .split(/[\s;&|()]+/)
+    .map((word) => word.replaceAll(/["'\\]/g, ''))
+  const isTooMuch = words.some(
+    (word) =>
+      /^(?:\/+\*?|~\w*\/?\*?|\$\{?HOME\}?\/?\*?|\/dev\/.+|\/(?:home|Users|root)(?:\/[^/]*)?\/?\*?|--no-preserve-root)$/.test(
+        word,
+      ) ||
+      (home !== undefined && word.replace(/\/\*?$/, '') === home),
+  )
+  return isTooMuch ? [] : prefixes
+}
