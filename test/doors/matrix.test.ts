@@ -314,7 +314,7 @@ const doors: Readonly<Record<string, Door>> = {
         assertAnswers(cells, replies, sandbox)
         const uris = ['artifact://../../../etc/passwd', `artifact://${world.artifact}`]
         for (const uri of uris) {
-          const failure = await client.readResource({ uri }).catch(String)
+          const failure = await client.readResource({ uri }).catch((error: unknown) => error)
           assert.match(String(failure), /No such artifact/)
         }
       },
