@@ -49,7 +49,8 @@ export async function benchSandbox(): Promise<void> {
       ['sandbox off', await run({})],
       ['workspace', await run({ sandbox: 'workspace' })],
       ['workspace, network off', await run({ sandbox: 'workspace', network: 'off' })],
-      ['workspace, in a session', await run({ sandbox: 'workspace', session: 's' })],
+      ['a turn of a session', await run({ session: 'plain' })],
+      ['workspace, a turn of a session', await run({ sandbox: 'workspace', session: 's' })],
     ]
     printTable('Sandbox, one run of `true`, median of 30', [
       ['way', 'time', 'of bash -c true'],

@@ -178,7 +178,7 @@ function findWorktreeStore(workspace: string): string[] {
   const link = join(workspace, '.git')
   try {
     if (!lstatSync(link).isFile()) return []
-    const named = /^gitdir: (.+)$/m.exec(readFileSync(link, 'utf8'))?.[1] ?? ''
+    const named = /^gitdir: (.+)$/m.exec(readRegularFile(link))?.[1] ?? ''
     const own = realpathSync(resolve(workspace, named))
     const back = readRegularFile(join(own, 'gitdir')).trim()
     const isMutual = basename(dirname(own)) === 'worktrees' && realpathSync(back) === link
