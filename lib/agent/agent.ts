@@ -29,6 +29,7 @@ export function createAgent(executor: Executor, settings: AgentSettings) {
     /** Throws `MisuseError` if there is no such conversation. */
     open({ cwd = settings.cwd, approve, commands, ...wanted }: OpenOptions = {}): AgentSession {
       const workspace = settings.workspace ?? findWorkspace(cwd)
+      executor.fixWorkspace(workspace)
       return new AgentSession({
         executor,
         settings: { ...settings, cwd, workspace },

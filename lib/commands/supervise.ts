@@ -64,11 +64,12 @@ async function supervise(path: string, executor: Executor, ending: AbortSignal):
 
   type Methods = `supervise${'' | '.close' | '.detach' | '.take_up'}` | '$/cancel'
   const methods = bindMethods<WireCall, Methods>({
-    async supervise({ id, request, supportsApproval, cwd, atMost }, call) {
+    async supervise({ id, request, supportsApproval, cwd, workspace, atMost }, call) {
       const signal = AbortSignal.any([ending, call.signal])
       const run = executor.start(request, {
         id,
         cwd,
+        workspace,
         atMost,
         signal,
         approve: supportsApproval

@@ -1,7 +1,8 @@
-import { existsSync, realpathSync } from 'node:fs'
+import { realpathSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { createDeferred, createLazy } from '../protocol/deferred.ts'
-import { findWorkspace } from '../system/look.ts'
+import { findWorkspace, type FixedFolder, fixFolder, ifSeen } from '../system/look.ts'
+import { expandHome } from '../protocol/words.ts'
 import { createGuard } from '../guard/guard.ts'
 import type { ArtifactStore } from '../output/artifact/store.ts'
 import { createCaptureOpener } from '../output/open-capture.ts'
@@ -57,6 +58,8 @@ export interface Executor {
   hold: (input: RequestInput, options?: RunOptions) => Promise<Result>
   /** The request that `start` would make of it. Throws `MisuseError`. */
   parse: (input: RequestInput) => Request
+  /** Has a workspace be the folder that has this path now, and no other, for all that this executor runs. */
+  fixWorkspace(path: string): void
   /** What the guard says of a command, without running it. Rejects with `MisuseError` only. */
   judge(input: RequestInput): Promise<Verdict>
   /** The jobs of every nacre of this user. */
@@ -92,6 +95,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
       ? runners.isConfined(request).then((isConfined) => ownGuard({ ...request, isConfined }))
       : ownGuard(request)
   const ending = new AbortController()
+  const folders = new Map<string, FixedFolder>()
   const runners = createRunners(createControlGroups(), {
     environment,
     secrets,
@@ -103,6 +107,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
     stateDir,
     program: options.program ?? null,
     sandbox: {
+      folders,
       home: environment['HOME'] ?? null,
       stateDir,
       artifactDir: artifacts?.dir ?? null,
@@ -131,18 +136,11 @@ export function createExecutor(options: ExecutorOptions): Executor {
   })
   const { defaults, forPrograms } = options
   const home = environment['HOME']
-  let workspace: string | null = null
-  const context = {
-    ...options,
-    cwd,
-    home,
-    // Found once: a run that adds or removes a `.git` does not move it.
-    get workspace() {
-      const base = resolve(cwd, defaults?.cwd ?? '.')
-      workspace ??= findWorkspace(existsSync(base) ? realpathSync.native(base) : base)
-      return workspace
-    },
-  }
+  const base = resolve(cwd, defaults?.cwd ?? '.')
+  // Found once: a run that adds or removes a `.git` does not move it.
+  const workspace = findWorkspace(ifSeen(() => realpathSync.native(base)) ?? base)
+  const context = { ...options, cwd, home, workspace }
+  fixWorkspace(defaults?.workspace ? resolve(cwd, expandHome(defaults.workspace, home)) : workspace)
   let closing: Promise<void> | null = null
   /** Runs whose process is about to start, and those of the holder whose caller waits. */
   const starting = new Set<Promise<unknown>>()
@@ -191,10 +189,19 @@ export function createExecutor(options: ExecutorOptions): Executor {
     return refuseJob([...recorded, ...own], belongsTo === null)
   }
 
+  function fixWorkspace(path: string): void {
+    const found = folders.has(path) ? null : fixFolder(path)
+    if (found) folders.set(path, found)
+  }
+
   function shapeRequest(input: RequestInput, options: RunOptions): Request {
-    const { id, cwd } = options
-    const from =
-      cwd === undefined ? context : { ...context, cwd, defaults: { ...context.defaults, cwd } }
+    const { id, cwd, workspace } = options
+    if (workspace) folders.set(workspace.name, workspace)
+    const place = { ...(cwd && { cwd }), ...(workspace && { workspace: workspace.name }) }
+    const isPlaced = cwd !== undefined || workspace !== undefined
+    const from = isPlaced
+      ? { ...context, ...place, defaults: { ...context.defaults, ...place } }
+      : context
     const request = keepWithin(parseRequest(input, from), options)
     return id === undefined ? request : { ...request, id }
   }
@@ -261,9 +268,11 @@ export function createExecutor(options: ExecutorOptions): Executor {
     if (holderStart === null) return run(input, options)
     refuseIfClosed()
     // Only this process knows what was fixed when its door opened, such as the workspace.
-    secrets.hideOwn(shapeRequest(input, options).origin)
+    const { workspace: name, host, origin } = shapeRequest(input, options)
+    secrets.hideOwn(origin)
+    const workspace = host === null && name !== null ? folders.get(name) : undefined
     const signal = AbortSignal.any([ending.signal, ...(options.signal ? [options.signal] : [])])
-    const held = holder.open().then((it) => it.run(input, { ...options, signal }))
+    const held = holder.open().then((it) => it.run(input, { ...options, signal, workspace }))
     starting.add(held)
     try {
       return await held
@@ -314,6 +323,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
     run,
     hold,
     parse: (input) => parseRequest(input, context),
+    fixWorkspace,
     judge: async (input) => guard(parseRequest(input, context)),
     jobs,
     takeUp,

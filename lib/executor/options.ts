@@ -11,6 +11,7 @@ import { limits } from '../protocol/limits.ts'
 import type { Guard } from '../protocol/ports.ts'
 import type { Request, RunFields } from '../protocol/request/request.ts'
 import type { Verdict } from '../protocol/rules.ts'
+import type { FixedFolder } from '../system/look.ts'
 
 /** How the input of a run becomes a request, whoever gives it. */
 type ReadingOptions = Omit<ParseContext, 'cwd' | 'workspace' | 'home'>
@@ -108,6 +109,8 @@ export interface RunOptions {
   id?: string | undefined
   /** Where relative directories begin, and a run of which nobody says where. Default: as for the executor. */
   cwd?: string | undefined
+  /** What the default workspace is, in place of that of the executor: as it was when the door of the run opened. */
+  workspace?: FixedFolder | undefined
   /** Aborting it stops the run (`reason: cancel`); with the reason `'SIGINT'` as Ctrl-C does, INT first. */
   signal?: AbortSignal | undefined
   /** Aborting it ends the wait for the run, which goes on as a job. */

@@ -149,7 +149,7 @@ export function createPrepareLaunch(options: LaunchOptions): PrepareLaunch {
  * user has set it. zsh is told in front of the command, which it evaluates, so that its lines count from 1.
  */
 function readDefinitions(launch: Launch, path: string): Launch {
-  const files = [{ fd: definitionsFd, path, access: 'read' as const }]
+  const files = [{ fd: definitionsFd, from: path, access: 'read' as const }]
   const source = `/dev/fd/${definitionsFd}`
   const [option, command, ...rest] = launch.args
   const isShort = command !== undefined && command.length < maxEvaluatedChars

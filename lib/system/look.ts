@@ -1,5 +1,6 @@
 import {
   accessSync,
+  type BigIntStats,
   closeSync,
   constants,
   fstatSync,
@@ -63,6 +64,58 @@ export function isWithin(path: string, folder: string): boolean {
 /** A folder that is not there is nobody's: it stays as it is written. */
 function realPath(path: string): string {
   return ifSeen(() => realpathSync(path)) ?? path
+}
+
+/** A folder as it was when it was named: whatever has its path later is it only if it is the same one. */
+export interface FixedFolder {
+  /** As it was named. */
+  name: string
+  /** Canonical. */
+  path: string
+  /** Its device and its number there (inode(7)). */
+  identity: string
+}
+
+/** Null where there is no such folder. */
+export function fixFolder(name: string): FixedFolder | null {
+  const path = ifSeen(() => realpathSync.native(name)) ?? name
+  const stat = ifSeen(() => statSync(path, { bigint: true }))
+  return stat?.isDirectory() ? { name, path, identity: identify(stat) } : null
+}
+
+function identify({ dev, ino }: BigIntStats): string {
+  return `${dev}:${ino}`
+}
+
+/** It names a file and opens nothing of it (open(2), Linux); Node has no name for it. */
+const O_PATH = 0o10000000
+const itself = O_PATH | constants.O_NOFOLLOW
+
+/** Opens the folder, if it is still there: null where it is gone, or another one. */
+export function openFixed({ path, identity }: FixedFolder): number | null {
+  const fd = ifThere(() => openSync(path, itself))
+  if (fd === null || identify(fstatSync(fd, { bigint: true })) === identity) return fd
+  closeSync(fd)
+  return null
+}
+
+/**
+ * Opens what lies below an open folder, with O_PATH. A link on the way, and at its end, is not followed: then
+ * it throws, as where nothing lies there.
+ */
+export function openBeneath(folder: number, path: string): number {
+  let fd = folder
+  for (const name of path.split('/')) {
+    const above = fd
+    try {
+      fd = openSync(`/proc/self/fd/${above}/${name}`, itself)
+    } finally {
+      if (above !== folder) closeSync(above)
+    }
+  }
+  if (!fstatSync(fd).isSymbolicLink()) return fd
+  closeSync(fd)
+  throw new Error(`It is a link: ${path}`)
 }
 
 /** The names in a folder. */

@@ -54,7 +54,7 @@ export function createHolder(parts: HolderStart) {
   return {
     /** The same as `Executor.run`, but that the run may outlive this process. */
     async run(input: RequestInput, options: RunOptions): Promise<Result> {
-      const { signal, leaving, onEvent, approve, atMost, cwd } = options
+      const { signal, leaving, onEvent, approve, atMost, cwd, workspace } = options
       const connection = await open(input)
       const { caller, heard } = connection
       const id = createId('run')
@@ -62,7 +62,7 @@ export function createHolder(parts: HolderStart) {
       const listener = guardListener(onEvent, () => failing.abort())
       heard.set(id, { listener, options, isClosed: false })
       const request = { ...parts.fields, ...input, env: { ...parts.fields?.env, ...input.env } }
-      const asked = { id, request, supportsApproval: approve !== undefined, atMost, cwd }
+      const asked = { id, request, supportsApproval: approve !== undefined, atMost, cwd, workspace }
       // One that has ended meanwhile is not found.
       const leave = () => void caller.request('supervise.detach', { id }).catch(() => undefined)
       leaving?.addEventListener('abort', leave, { once: true })

@@ -187,6 +187,8 @@ export const privateMethods = {
       },
       {
         cwd: anyText('Where relative directories begin, and a run of which nobody says where'),
+        /** `FixedFolder`, which the caller has fixed. */
+        workspace: object({ name: anyText(), path: anyText(), identity: anyText() }),
         atMost: object({ maxLines: integer(), maxBytes: integer() }),
       },
     ),

@@ -1,10 +1,14 @@
 import { spawnSync } from 'node:child_process'
-import { readFileSync, realpathSync } from 'node:fs'
+import { realpathSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
+import { codeOf, messageOf } from '../../protocol/errors.ts'
+import { StartError } from '../../protocol/ports.ts'
 import type { Request } from '../../protocol/request/request.ts'
-import { isWithin } from '../../system/look.ts'
+import { isWithin, openBeneath } from '../../system/look.ts'
+import type { GivenFile } from '../../system/process/spawn.ts'
 import type { Launch } from '../launch.ts'
-import type { SandboxPlaces } from './sandbox-places.ts'
+import { isScarce } from '../start-failure.ts'
+import { openRoot, type SandboxPlaces } from './sandbox-places.ts'
 
 export interface SandboxMounts {
   places: SandboxPlaces
@@ -16,7 +20,12 @@ export interface SandboxMounts {
   share: string | null
   /** Canonical files and folders below `/run` without which programs do not work. */
   runFiles: readonly string[]
+  /** From this number on the program may be given descriptors. */
+  firstFd: number
 }
+
+/** The code of a failure to open what was there when the mounts were listed. */
+export const changedMeanwhile = 'sandbox_changed'
 
 /** Where a sandboxed shell sees the folder that its runner shares with it. */
 export const sharedFolder = '/run/nacre'
@@ -24,6 +33,8 @@ export const sharedFolder = '/run/nacre'
 interface Mount {
   path: string
   words: string[]
+  /** Gives a descriptor of what is mounted, after those of the mounts around it. */
+  open?: () => number
 }
 
 const mountOn = (how: '--bind' | '--ro-bind', path: string, source = path): Mount => ({
@@ -33,17 +44,29 @@ const mountOn = (how: '--bind' | '--ro-bind', path: string, source = path): Moun
 
 /**
  * The words of bwrap(1) that give a run its view of the file system. Only places that exist are mounted on, so
- * that bwrap makes nothing through a symbolic link that a command has put in its way (CVE-2026-87766).
- * `mounted`: the places inside of what can be written.
+ * that bwrap makes nothing through a symbolic link that a command has put in its way (CVE-2026-87766). What a
+ * run may write, and what lies in there, is mounted by descriptors: a run that is still alive may put a link in
+ * the place of a path. bwrap ends if another thing than the descriptor's has the path then, and every folder
+ * above is a mount already, which cannot be replaced.
  */
-export function composeMounts(mounts: SandboxMounts): { words: string[]; mounted: string[] } {
-  const { places, privateTmp, artifacts, share, runFiles } = mounts
-  const open = places.writable.length > 0 ? places.writable : [places.workspace]
-  const bind = places.writable.length > 0 ? '--bind' : '--ro-bind'
+export function composeMounts(mounts: SandboxMounts): { words: string[]; files: GivenFile[] } {
+  const { places, privateTmp, artifacts, share, runFiles, firstFd } = mounts
+  const open = places.fixed.map(({ path }) => path)
+  const bind = places.writable.length > 0 ? '--bind-fd' : '--ro-bind-fd'
   const hidden = places.hidden.filter(({ path }) => !isLost(path, places))
   const hostRun = places.hostRun.listPresent()
   const show = artifacts && mountOn('--ro-bind', artifacts.path, artifacts.source)
   const lost = show !== null && isLost(show.path, places) ? [show] : []
+  const roots = new Map<string, number>()
+  const openInside = (path: string) => {
+    const root = open.find((folder) => isWithin(path, folder)) ?? ''
+    try {
+      return openBeneath(roots.get(root) ?? -1, relative(root, path))
+    } catch (error) {
+      if (isScarce(codeOf(error))) throw error
+      throw new StartError(changedMeanwhile, `${path} was replaced meanwhile: ${messageOf(error)}`)
+    }
+  }
   const pins = pinAbove([...hidden.map(({ path }) => path), ...hostRun], places.writable, hostRun)
   const list: Mount[] = [
     { path: '/dev', words: ['--dev', '/dev'] },
@@ -54,60 +77,27 @@ export function composeMounts(mounts: SandboxMounts): { words: string[]; mounted
     ...runFiles.map((path) => mountOn('--ro-bind', path)),
     ...openTmp(places, privateTmp, [...open, ...lost.map(({ path }) => path)]),
     ...lost,
-    ...open.map((path) => mountOn(bind, path)),
-    ...pins.map((path) => mountOn('--bind', path)),
-    ...hostRun.map((path) => mountOn('--ro-bind', path)),
+    ...places.fixed.map((root) => ({
+      path: root.path,
+      words: [bind],
+      open: () => roots.set(root.path, openRoot(root)).get(root.path) ?? -1,
+    })),
+    ...pins.map((path) => ({ path, words: ['--bind-fd'], open: () => openInside(path) })),
+    ...hostRun.map((path) => ({ path, words: ['--ro-bind-fd'], open: () => openInside(path) })),
     ...hidden.map(({ path, folder }) => hide(path, folder, show)),
     ...(share === null ? [] : [mountOn('--ro-bind', sharedFolder, share)]),
   ]
   // Stable: what contains another place comes first.
   const depth = ({ path }: Mount) => path.split('/').length
   list.sort((one, other) => depth(one) - depth(other))
-  return {
-    words: ['--ro-bind', '/', '/', ...list.flatMap(({ words }) => words)],
-    mounted: [...pins, ...hostRun],
-  }
-}
-
-/** What the check says where the command does not begin. */
-export const misplaced = 'bwrap: Something in the workspace was replaced meanwhile'
-
-const checkScript = `while [ "$1" != -- ]; do
-  right=0
-  while read -r _ _ _ from at _; do
-    [ "$at" = "$1" ] && base=\${from%/}
-    case " $3 " in *" $at "*) [ "$from" = "$base\${at#"$1"}" ] && right=$((right + 1)) ;; esac
-  done </proc/self/mountinfo
-  [ $right = "$2" ] || { echo '${misplaced}' >&2; exit 1; }
-  shift 3
-done
-shift
-exec "$@"`
-
-/**
- * Words in front of a command, which begins only if each mount in a writable folder shows what lies there.
- * bwrap resolves paths again, and a run that is still alive could have put a link in the place of one. What
- * lies on a mount of the host is not looked at.
- */
-export function composeCheck(mounted: readonly string[], writable: readonly string[]): string[] {
-  const lines = readFileSync('/proc/self/mountinfo', 'utf8').split('\n')
-  const ofHost = lines.map((line) => line.split(' ')[4] ?? '')
-  const folders = writable.map(escapeMounted).flatMap((root) => {
-    const apart = ofHost.filter((path) => path !== root && isWithin(path, root))
-    const paths = mounted
-      .map(escapeMounted)
-      .filter((path) => isWithin(path, root) && !apart.some((mount) => isWithin(path, mount)))
-    return paths.length === 0 ? [] : [root, String(paths.length), paths.join(' ')]
+  const files: GivenFile[] = []
+  const words = list.flatMap(({ path, words, open }) => {
+    if (open === undefined) return words
+    const fd = firstFd + files.length
+    files.push({ fd, from: open, access: 'read' })
+    return [...words, String(fd), path]
   })
-  return folders.length === 0 ? [] : ['/bin/sh', '-c', checkScript, 'sh', ...folders, '--']
-}
-
-/** As in the file mountinfo (proc(5)). */
-function escapeMounted(path: string): string {
-  return path.replaceAll(
-    /[ \t\n\\]/g,
-    (char) => `\\0${char.charCodeAt(0).toString(8).padStart(2, '0')}`,
-  )
+  return { words: ['--ro-bind', '/', '/', ...words], files }
 }
 
 /**

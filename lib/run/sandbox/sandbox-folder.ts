@@ -7,10 +7,9 @@ import {
   realpathSync,
   writeFileSync,
 } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
 import { nowMs } from '../../system/clock.ts'
-import { lookIntoFolder } from '../../system/look.ts'
 import { makePrivateFolder } from '../../system/private-files.ts'
 import {
   describeProcess,
@@ -38,8 +37,6 @@ export interface SandboxFolder {
   artifactsOf(owner: string | null): string
   /** The seccomp program. */
   readonly filter: string
-  /** Whether a run in a sandbox of any nacre with this state folder may be alive. */
-  hasRuns(): boolean
   /** Where bwrap tells how one run went; there as long as the run, or the shell of its session, may live. */
   statusFile(runId: string): string
   remove(): void
@@ -71,11 +68,6 @@ export function openSandboxFolder(stateDir: string | null, filter: Uint8Array): 
       }),
     artifactsOf: (owner) => openOnce(['artifacts', owner], () => undefined),
     filter: join(path, 'filter'),
-    hasRuns: () =>
-      lookIntoFolder(dirname(path))
-        .filter((name) => name.startsWith('nacre-sandbox-'))
-        .flatMap((name) => lookIntoFolder(join(dirname(path), name)))
-        .some((name) => name.startsWith('status-')),
     statusFile: (runId) => join(path, `status-${runId}`),
     remove: () => removeTemporaryFolder(path),
   }

@@ -1,8 +1,15 @@
-import { lstatSync, readFileSync, realpathSync, statSync } from 'node:fs'
+import { closeSync, lstatSync, readFileSync, realpathSync, statSync } from 'node:fs'
 import { homedir, userInfo } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
 import { StartError } from '../../protocol/ports.ts'
-import { ifSeen, isWithin, readRegularFile } from '../../system/look.ts'
+import {
+  type FixedFolder,
+  fixFolder,
+  ifSeen,
+  isWithin,
+  openFixed,
+  readRegularFile,
+} from '../../system/look.ts'
 import type { Request } from '../../protocol/request/request.ts'
 import { findHostRunFiles, type HostRunFiles } from './host-run-files.ts'
 
@@ -20,6 +27,8 @@ export interface WorkPlaces {
   workspace: string
   /** The folders in which the run may write, none inside another. Empty: nowhere. */
   writable: string[]
+  /** Those folders, else the workspace, as they were found; the workspace as it was when its door opened. */
+  fixed: readonly FixedFolder[]
   /** What programs of the host run later on their own: not writable inside of the workspace. */
   hostRun: HostRunFiles
   /** Where temporary files go: private to the sandbox, whatever is there outside. */
@@ -35,6 +44,8 @@ export interface SandboxPlaces extends WorkPlaces {
 }
 
 export interface PlacesOptions {
+  /** Workspaces that were fixed when a door opened, by their names. */
+  folders: ReadonlyMap<string, FixedFolder>
   /** Where secrets are looked for: `$HOME`, and the home that the system knows. */
   homes: readonly string[]
   /**
@@ -52,7 +63,10 @@ export interface PlacesOptions {
  */
 export function findWorkPlaces(request: Request, options: PlacesOptions): WorkPlaces {
   const cwd = realpathSync.native(request.cwd)
-  const workspace = findFolder(request.workspace ?? request.cwd)
+  const named = request.workspace ?? request.cwd
+  const root = options.folders.get(named) ?? fix(named)
+  const workspace = root.path
+  closeSync(openRoot(root))
   if (workspace === '/') {
     const message = 'The workspace is the whole file system: name a folder with --workspace'
     throw new StartError('workspace_too_wide', message)
@@ -68,9 +82,11 @@ export function findWorkPlaces(request: Request, options: PlacesOptions): WorkPl
   }
   const declared = options.writable.map((path) => findExisting(path)[0] ?? path)
   const stores = writes ? findWorktreeStore(workspace) : []
+  const writable = writes ? findWritable(workspace, stores, declared) : []
   return {
     workspace,
-    writable: writes ? findWritable(workspace, stores, declared) : [],
+    writable,
+    fixed: writes ? writable.map((path) => (path === workspace ? root : fix(path))) : [root],
     hostRun: writes ? findHostRunFiles(workspace, stores, declared) : nothingToRun,
     tmp: findFolder('/tmp'),
     cwd: request.cwd,
@@ -106,11 +122,21 @@ export function findHomes(home: string | null): string[] {
   return [...new Set([home ?? homedir(), ofAccount ?? []].flat())]
 }
 
-function findFolder(path: string): string {
-  const [found] = findExisting(path)
-  if (found !== undefined && statSync(found).isDirectory()) return found
+const findFolder = (path: string): string => fix(path).path
+
+function fix(path: string): FixedFolder {
+  const found = fixFolder(path)
+  if (found) return found
   const message = `The sandbox is to open a folder that does not exist: ${path}`
   throw new StartError('workspace_not_found', message)
+}
+
+/** Throws `StartError` if it is not there any more. */
+export function openRoot(folder: FixedFolder): number {
+  const fd = openFixed(folder)
+  if (fd !== null) return fd
+  const message = `The workspace ${folder.path} was removed, renamed or replaced after nacre had started: put it back, or start nacre anew`
+  throw new StartError('workspace_replaced', message)
 }
 
 /** The canonical path, or nothing. */

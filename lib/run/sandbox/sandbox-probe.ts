@@ -45,11 +45,13 @@ export async function probeSandbox(path = findProgram('bwrap', systemPath)): Pro
 
 /** Gives null where it worked, else why it did not. */
 function tryOut(path: string, flags: readonly string[]): Promise<string | null> {
-  const view = ['--ro-bind', '/', '/', '--dev', '/dev', '--proc', '/proc']
-  const words = [...flags, ...view, '--perms', '1777', '--tmpfs', '/tmp', '--', path, '--version']
+  const view = ['--ro-bind', '/', '/', '--ro-bind-fd', '3', '/usr', '--dev', '/dev']
+  const own = ['--proc', '/proc', '--perms', '1777', '--tmpfs', '/tmp']
+  const script = ['-c', 'exec "$0" "$@" 3</usr', path]
+  const words = [...script, ...flags, ...view, ...own, '--', path, '--version']
   return new Promise((settle, refuse) => {
     const options = { env: { LC_ALL: 'C' }, timeout: 10_000 }
-    execFile(path, words, options, (error, _stdout, stderr) => {
+    execFile('/bin/sh', words, options, (error, _stdout, stderr) => {
       // Such a run waits for its turn, and asks again then.
       if (error !== null && isScarce(codeOf(error))) refuse(error)
       else settle(error === null ? null : explainFailure(stderr.trim(), error))
@@ -70,7 +72,11 @@ export function explainFailure(text: string, error: unknown): string {
 const restrictedByAppArmor = '/proc/sys/kernel/apparmor_restrict_unprivileged_userns'
 
 const causes: readonly [said: RegExp, cause: () => string][] = [
-  [/Unknown option/, () => 'The sandbox needs a newer bubblewrap, 0.5 or later'],
+  [
+    /Unknown option/,
+    () =>
+      'The sandbox needs a newer bubblewrap: 0.10 or later, or an older one into which your distribution has brought --bind-fd',
+  ],
   [
     /No permissions to creat\w+ (a )?new namespace/i,
     () =>

@@ -10,7 +10,6 @@ import { coverInherited, type GivenFile } from '../../system/process/spawn.ts'
 import {
   canRestoreSignals,
   chooseDirectory,
-  composeCheck,
   composeMounts,
   keepTypedSignals,
   redirectFiles,
@@ -127,12 +126,14 @@ export function createSandbox(options: SandboxOptions): Sandbox {
     const places = findAllPlaces(request)
     const status = folder.statusFile(request.id)
     const { outside, inside } = separateLoaderVariables(launch.env)
+    const given = [...(inherited ??= coverInherited()), ...(launch.files ?? [])]
     const mounts = composeMounts({
       places,
       privateTmp: (inside) => attempt(() => folder.tmpOf(request.belongsTo, inside)),
       artifacts: findArtifacts(options, folder.artifactsOf(request.belongsTo)),
       share: use?.share ?? null,
       runFiles: findRunFiles(request),
+      firstFd: Math.max(4, ...given.map(({ fd }) => fd)) + 1,
     })
     const loaded = Object.entries(inside).map((pair) => pair.join('='))
     const words = [
@@ -145,8 +146,6 @@ export function createSandbox(options: SandboxOptions): Sandbox {
       ...mounts.words,
       ...['--chdir', use?.startsIn === 'share' ? sharedFolder : chooseDirectory(places)],
       ...['--seccomp', '3', '--json-status-fd', '4', '--'],
-      // The loader's variables could change what the check does, which takes two milliseconds.
-      ...(folder.hasRuns() ? composeCheck(mounts.mounted, places.writable) : []),
       ...(loaded.length === 0 ? [] : ['/usr/bin/env', ...loaded]),
     ]
     const command = [chooseFirstWord(launch), ...(use?.args(sharedFolder) ?? launch.args)]
@@ -157,10 +156,10 @@ export function createSandbox(options: SandboxOptions): Sandbox {
       args: [...words, ...command],
       env: { ...outside, ...redirectFiles(request, outside, places) },
       files: [
-        ...(inherited ??= coverInherited()),
-        ...(launch.files ?? []),
-        { fd: 3, path: folder.filter, access: 'read' },
-        { fd: 4, path: status, access: 'write' },
+        ...given,
+        { fd: 3, from: folder.filter, access: 'read' },
+        { fd: 4, from: status, access: 'write' },
+        ...mounts.files,
       ],
       settle: () => emptyNamespace(status),
       ...(use ? { shared: sharedFolder } : {}),

@@ -14,7 +14,7 @@ import type { FifoPool } from '../pipe/fifo.ts'
 import { followRunning } from '../running.ts'
 import { ifSeen } from '../../system/look.ts'
 import type { WorkPlaces } from './sandbox-places.ts'
-import { misplaced } from './sandbox-arguments.ts'
+import { changedMeanwhile } from './sandbox-arguments.ts'
 import { readStatus } from './sandbox-folder.ts'
 import type { Sandbox } from './sandbox.ts'
 import { sealStdin } from './sandbox-stdin.ts'
@@ -65,12 +65,16 @@ export async function runInSandbox(
   }
 
   async function begin() {
-    const output = watchOutput(sink)
-    try {
-      return { running: await runner(request, output, signal), output }
-    } catch (error) {
-      forgetStatus()
-      throw error
+    for (let tries = 1; ; tries++) {
+      const output = watchOutput(sink)
+      try {
+        return { running: await runner(request, output, signal), output }
+      } catch (error) {
+        forgetStatus()
+        const isChanged = error instanceof StartError && error.failure.code === changedMeanwhile
+        if (!isChanged || tries === mostTries) throw error
+        sandbox.forgetPlaces(request)
+      }
     }
   }
 
@@ -179,10 +183,10 @@ function describeRefusal({ writable, tmp }: WorkPlaces): string {
   return `A write was refused: the sandbox lets this run write ${open}, but for what programs outside of it run or obey (.git/hooks, .git/config, .vscode, …). To let runs write more, name it in \`writable_folders\` of your configuration`
 }
 
-/** Whether the command could not begin, by bwrap or by the check in front of it. */
+/** Whether bwrap could not begin the command. */
 function findFailure({ code }: Exit, statusFile: string, said: string): StartFailure | null {
   if (code === null) return null
-  if (readStatus(statusFile)?.exitCode !== null && said !== misplaced) return null
+  if (readStatus(statusFile)?.exitCode !== null) return null
   const message = `The sandbox could not be set up: ${said || `bwrap ended with status ${code}`}`
   return { code: 'sandbox_failed', message }
 }

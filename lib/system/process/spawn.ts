@@ -11,7 +11,8 @@ import type { ControlGroup, ControlGroups } from './control-group.ts'
 export interface GivenFile {
   /** The number under which the process finds it, 3 or above. */
   fd: number
-  path: string
+  /** A path, or what opens it when the process starts. */
+  from: string | (() => number)
   access: 'read' | 'write'
 }
 
@@ -105,8 +106,9 @@ async function startFile(start: ProcessStart): Promise<StartedProcess> {
   const opened: number[] = []
   const given: Given[] = [...stdio]
   try {
-    for (const { fd, path, access } of files) {
-      const own = openSync(path, access === 'read' ? 'r' : 'w', 0o600)
+    for (const { fd, from, access } of files) {
+      const flags = access === 'read' ? 'r' : 'w'
+      const own = typeof from === 'string' ? openSync(from, flags, 0o600) : from()
       opened.push(own)
       give(given, fd, own)
     }
@@ -219,7 +221,7 @@ export function coverInherited(): GivenFile[] {
   const numbers = readdirSync('/proc/self/fd').map(Number)
   return numbers
     .filter((fd) => fd > 2 && isInherited(fd))
-    .map((fd) => ({ fd, path: '/dev/null', access: 'read' as const }))
+    .map((fd) => ({ fd, from: '/dev/null', access: 'read' as const }))
 }
 
 function isInherited(fd: number): boolean {

@@ -4,7 +4,10 @@ import { composeMounts } from '../../../lib/run/sandbox/sandbox-arguments.ts'
 import { separateLoaderVariables } from '../../../lib/run/sandbox/sandbox-arguments.ts'
 import type { SandboxPlaces } from '../../../lib/run/sandbox/sandbox-places.ts'
 
-function mount(changes: Partial<SandboxPlaces>, share: string | null = null): string[] {
+function mount(
+  changes: Partial<Omit<SandboxPlaces, 'fixed'>>,
+  share: string | null = null,
+): string[] {
   const places = {
     workspace: '/w',
     writable: ['/w'],
@@ -14,14 +17,16 @@ function mount(changes: Partial<SandboxPlaces>, share: string | null = null): st
     cwd: '/w',
     ...changes,
   }
-  const { words } = composeMounts({
-    places,
+  const roots = places.writable.length > 0 ? places.writable : [places.workspace]
+  const fixed = roots.map((path) => ({ name: path, path, identity: '' }))
+  const given = {
+    places: { ...places, fixed },
     privateTmp: () => '/private',
     artifacts: null,
     share,
     runFiles: [],
-  })
-  return words
+  }
+  return composeMounts({ ...given, firstFd: 5 }).words
 }
 
 /** Where in the words a mount on a path comes. */
@@ -30,9 +35,7 @@ function position(words: string[], path: string): number {
     (word, index) =>
       word === path &&
       !words[index - 1]?.startsWith('--perms') &&
-      (words[index - 1] === path ||
-        words[index - 1] === '--tmpfs' ||
-        words[index - 2]?.includes('bind') === true),
+      (words[index - 1] === '--tmpfs' || words[index - 2]?.includes('bind') === true),
   )
 }
 
@@ -47,7 +50,9 @@ test('what contains another place is mounted before it', () => {
 
 test('a run that may not write has no writable mount but its temporary folder', () => {
   const words = mount({ writable: [] })
-  const bound = words.flatMap((word, index) => (word === '--bind' ? [words[index + 2]] : []))
+  const bound = words.flatMap((word, index) =>
+    word.startsWith('--bind') ? [words[index + 2]] : [],
+  )
   assert.equal(bound, ['/tmp'])
 })
 
@@ -60,10 +65,10 @@ test('the folders above a hidden place in a workspace cannot be renamed', () => 
       { path: '/h/.netrc', folder: false },
     ],
   }).join(' ')
-  assert.match(text, '--bind /h /h')
+  assert.match(text, '--bind-fd 5 /h')
   assert.match(
     text,
-    /--bind \/h\/\.config \/h\/\.config .*--bind \/h\/\.config\/a \/h\/\.config\/a .*--tmpfs \/h\/\.config\/a\/b --remount-ro/,
+    /--bind-fd \d \/h\/\.config .*--bind-fd \d \/h\/\.config\/a .*--tmpfs \/h\/\.config\/a\/b --remount-ro/,
   )
   assert.match(text, '--ro-bind /dev/null /h/.netrc')
 })

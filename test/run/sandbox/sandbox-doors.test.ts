@@ -1,4 +1,4 @@
-import { execFileSync, spawnSync } from 'node:child_process'
+import { execFileSync } from 'node:child_process'
 import {
   closeSync,
   existsSync,
@@ -251,48 +251,6 @@ door('a run could write the start files of a home that was its workspace', async
   const reading = await places.run('ls -A', readOnly)
   assert.match(reading.output ?? '', '.config')
 })
-
-door(
-  'a mount that a living run had led elsewhere was taken for a part of the workspace',
-  async (places) => {
-    const { createSandbox } = await import('../../../lib/run/sandbox/sandbox.ts')
-    const { terminalRequest } = await import('../../helpers/terminal-run.ts')
-    const { workspace, home, state: stateDir } = places
-    for (const folder of ['.zed', '.idea/runConfigurations']) {
-      mkdirSync(join(workspace, folder), { recursive: true })
-    }
-    const own = { base: workspace, home, stateDir, writable: [], hidden: [] }
-    const sandbox = createSandbox({ ...own, artifactDir: null })
-    // As of a run that is alive.
-    writeFileSync(sandbox.statusFile('run_alive'), '')
-    const given = { cwd: workspace, workspace, sandbox: 'workspace', pty: null } as const
-    const request = terminalRequest('true', given)
-    const words = ['-c', 'cat .zed/id; echo began']
-    const launch = { file: '/bin/sh', argv0: 'sh', args: words, env: {}, cwd: '/', mark: 'x' }
-    const { file, args, files = [] } = await sandbox.confine(launch, request)
-    const start = async (args: string[]) => {
-      const opened = files.map(({ path, access }) => openSync(path, access === 'read' ? 'r' : 'w'))
-      const child = spawnSync(file, args, {
-        stdio: ['ignore', 'pipe', 'pipe', ...opened.slice(-2)],
-      })
-      opened.forEach((fd) => closeSync(fd))
-      return `${String(child.stdout)}${String(child.stderr)}`
-    }
-    assert.match(await start(args), 'began')
-    for (const [path, elsewhere] of [
-      [join(workspace, '.zed'), join(home, '.ssh')],
-      [join(workspace, '.idea'), home],
-    ] as const) {
-      // What bwrap makes of the path where it meets a link.
-      mkdirSync(join(home, 'runConfigurations'), { recursive: true })
-      const led = args.with(args.indexOf(path), elsewhere)
-      const output = await start(led)
-      assert.match(output, 'Something in the workspace was replaced')
-      assert.not.match(output, /SECRET|began/)
-    }
-    sandbox.close()
-  },
-)
 
 if (obstacle === null) {
   test('what the person declares may be written', async () => {

@@ -1,4 +1,7 @@
 import { spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { cliCommand } from '../../helpers/cli.ts'
@@ -57,6 +60,19 @@ test('without bwrap the package is named', async () => {
   assert.is(path, null)
   if (process.platform === 'linux') assert.match(problem ?? '', /install the package bubblewrap/)
   assert.is(networkProblem, problem)
+})
+
+test('a bwrap that mounts no descriptors is told apart from one that works', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'nacre-probe-'))
+  const old = join(folder, 'bwrap')
+  const refuse = 'echo "bwrap: Unknown option --ro-bind-fd" >&2; exit 1'
+  writeFileSync(old, `#!/bin/sh\ncase "$*" in *--ro-bind-fd*) ${refuse};; esac\n`, { mode: 0o755 })
+  try {
+    const { problem } = await probeSandbox(old)
+    assert.match(problem ?? '', /newer bubblewrap: 0\.10 .*--bind-fd|Linux/)
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
 })
 
 test('a program that fails as bwrap is not one that works', async () => {

@@ -67,7 +67,13 @@ if (obstacle === null) {
     }
   })
 
-  const files = ['sandbox-doors', 'sandbox-escape', 'sandbox-setuid', 'sandbox-work']
+  const files = [
+    'sandbox-doors',
+    'sandbox-escape',
+    'sandbox-mounts',
+    'sandbox-setuid',
+    'sandbox-work',
+  ]
   for (const file of files.map((name) => `${name}.test.ts`)) {
     test(`${file} passes for an ordinary user`, async () => {
       const home = mkdtempSync('/var/tmp/nacre-user-')

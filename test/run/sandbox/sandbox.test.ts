@@ -348,6 +348,7 @@ test('where the sandbox does not work, nothing runs unless the configuration all
     home: '/',
     stateDir: null,
     artifactDir: null,
+    folders: new Map(),
     writable: [],
     hidden: [],
   }
@@ -378,6 +379,7 @@ test('a sandbox where the state folder cannot be made', async () => {
     home: '/',
     stateDir,
     artifactDir: null,
+    folders: new Map(),
     writable: [],
     hidden: [],
   })

@@ -15,7 +15,7 @@ import { hear, until } from '../../helpers/until.ts'
 const countDescriptors = () => readdirSync('/proc/self/fd').length
 
 test('a start that fails leaves no descriptor', async () => {
-  const files = [3, 4].map((fd) => ({ fd, path: '/dev/null', access: 'read' as const }))
+  const files = [3, 4].map((fd) => ({ fd, from: '/dev/null', access: 'read' as const }))
   const start = () =>
     startProcess({
       file: join(tmpdir(), 'none'),
@@ -111,7 +111,7 @@ test('what no child may have is covered, and what it is given is not', async () 
     file: '/bin/sh',
     args: ['-c', `readlink /proc/self/fd/${fd} /proc/self/fd/${fd + 1}`],
     stdio: ['ignore', 'pipe', 'ignore'],
-    files: [{ fd: fd + 1, path: '/dev/zero', access: 'read' }],
+    files: [{ fd: fd + 1, from: '/dev/zero', access: 'read' }],
     uninherited: new Set([fd, fd + 1]),
   })
   assert.is(String(await child.stdout?.toArray()), '/dev/null\n/dev/zero\n')
