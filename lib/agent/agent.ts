@@ -35,7 +35,7 @@ export function createAgent(executor: Executor, settings: AgentSettings) {
         settings: { ...settings, cwd, workspace },
         conversation: conversations.open(wanted, cwd),
         approve,
-        commands: commands ?? createInjectionQueue(executor.artifacts),
+        commands: commands ?? createInjectionQueue(executor),
       })
     },
     /** Every model that can be asked now, as `provider/name`. */

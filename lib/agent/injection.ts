@@ -1,4 +1,5 @@
-import type { ArtifactStore } from '../executor/executor.ts'
+import type { ArtifactStore, Executor } from '../executor/executor.ts'
+import type { Act } from '../executor/reach.ts'
 import { limits } from '../protocol/limits.ts'
 import type { Result } from '../protocol/result/result.ts'
 import { startOf } from '../protocol/words.ts'
@@ -16,25 +17,38 @@ export type InjectionQueue = ReturnType<typeof createInjectionQueue>
 export interface Injection {
   readonly text: string
   readonly commands: readonly Told[]
-  /** The ids of their runs and of what these have left. */
+  /** The ids of their runs and of what these have left, and what is shared. */
   readonly names: readonly string[]
+  /** Those of them that are shared for writing. */
+  readonly writes: readonly string[]
 }
 
-/** One command as the model reads it: with its text, and without. */
-interface Told {
+/** One command as the model reads it: with its text, and without. Or what is shared. */
+interface Told extends Pick<Injection, 'names' | 'writes'> {
   readonly whole: string
   readonly bare: string
-  readonly names: readonly string[]
 }
 
 /** `artifacts` keeps what an excerpt leaves out; null: nothing is kept. */
-export function createInjectionQueue(artifacts: ArtifactStore | null) {
+export function createInjectionQueue({ artifacts, jobs }: Pick<Executor, 'artifacts' | 'jobs'>) {
   let waiting: Told[] = []
   return {
     /** Queues a run once it has ended, also one that was let go; settles then. */
     async add(ended: Result | Promise<Result>): Promise<void> {
       const told = await renderInjection(await ended, artifacts)
       waiting = [...waiting, told].slice(-queueResults)
+    },
+    /**
+     * Hands an artifact, or a run with its output, over with the next message. Gives the ids; rejects with
+     * `MisuseError` if it is not there.
+     */
+    async share(id: string, act: Act): Promise<readonly string[]> {
+      const isArtifact = artifacts !== null && /^(?:artifact:\/\/)?art_/.test(id)
+      const names = isArtifact ? [(await artifacts.find(id)).id] : namesOf(await jobs.show(id))
+      const [acts, writes] = act === 'write' ? ['read, write to and stop', names] : ['read', []]
+      const text = `[The user lets you ${acts} ${names.join(', ')}]\n`
+      waiting = [...waiting, { whole: text, bare: text, names, writes }].slice(-queueResults)
+      return names
     },
     /** What goes before the next message, oldest first; empty if nothing waits. The queue stays. */
     peek(): Injection {
@@ -44,8 +58,11 @@ export function createInjectionQueue(artifacts: ArtifactStore | null) {
         room -= block.length
         return block
       })
-      const names = waiting.flatMap((told) => told.names)
-      return { text: blocks.reverse().join(''), commands: waiting, names }
+      const [names, writes] = [
+        waiting.flatMap((it) => it.names),
+        waiting.flatMap((it) => it.writes),
+      ]
+      return { text: blocks.reverse().join(''), commands: waiting, names, writes }
     },
     /** Takes off what has reached the model. */
     take({ commands }: Injection): void {
@@ -59,10 +76,9 @@ export function namesOf({ id, artifact, stderrArtifact }: Result): string[] {
   return [id, artifact?.id, stderrArtifact?.id].filter((name) => name !== undefined)
 }
 
-/** The ids of runs and artifacts in a person's own words; what came on standard input says nothing. */
-export function namesIn(text: string): string[] {
-  const own = text.replaceAll(/<stdin>[^]*?<\/stdin>/g, '')
-  return own.match(/\b(?:run|art)_[a-z2-7]{20}\b/g) ?? []
+/** The ids of runs and artifacts in a person's own words. */
+export function namesIn(typed: string): string[] {
+  return typed.match(/\b(?:run|art)_[a-z2-7]{20}\b/g) ?? []
 }
 
 type StreamName = 'stdout' | 'stderr'
@@ -95,7 +111,12 @@ async function renderInjection(result: Result, artifacts: ArtifactStore | null):
   }
   const kept = [shown.stdout_cache_id, shown.stderr_cache_id].filter((it) => it !== undefined)
   const bare = { ...shown, ...dropText('stdout', out), ...dropText('stderr', err) }
-  return { whole: render(shown), bare: render(bare), names: [...namesOf(result), ...kept] }
+  return {
+    whole: render(shown),
+    bare: render(bare),
+    names: [...namesOf(result), ...kept],
+    writes: [],
+  }
 
   async function show(
     stream: StreamName,

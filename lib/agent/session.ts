@@ -1,5 +1,5 @@
 import type { Approve, Executor } from '../executor/executor.ts'
-import { createReach } from '../executor/reach.ts'
+import { type Act, createReach } from '../executor/reach.ts'
 import { MisuseError } from '../protocol/errors.ts'
 import type { RequestInput } from '../protocol/request/request.ts'
 import type { PromptResult } from '../protocol/result/result.ts'
@@ -54,6 +54,8 @@ export interface PromptOptions {
   signal?: AbortSignal | undefined
   /** What the answer has to be. */
   schema?: OutputSchema | null
+  /** What a person has typed of the text, which hands over what it names; the rest is data. Default: all of it. */
+  typed?: string
 }
 
 export interface AgentSessionParts {
@@ -102,10 +104,11 @@ export class AgentSession {
     this.#executor = executor
     this.#settings = settings
     this.#wanted = settings.model
-    const handed = {
-      has: (id: string) =>
-        conversation.messages.some((said) => said.role === 'user' && said.names?.includes(id)),
-    }
+    const handed = (id: string, act: Act) =>
+      conversation.messages.some((said) => {
+        if (said.role !== 'user') return false
+        return said.writes?.includes(id) || (act === 'read' && said.names?.includes(id))
+      })
     this.#desk = createToolDesk({
       executor: createReach(executor, conversation.id, handed),
       fields: this.#fields,
@@ -156,7 +159,8 @@ export class AgentSession {
    * Asks the model and lets it work until it has answered. Never rejects for what a model or a
    * command does; rejects with `MisuseError` while another prompt is under way.
    */
-  async prompt(text: string, { signal, schema = null }: PromptOptions = {}): Promise<PromptResult> {
+  async prompt(text: string, options: PromptOptions = {}): Promise<PromptResult> {
+    const { signal } = options
     if (this.#working) {
       throw new MisuseError('busy', 'The model is at work; steer it, or cancel it first')
     }
@@ -169,7 +173,7 @@ export class AgentSession {
     const { conversation } = this
     try {
       this.#hears = true
-      const end = await this.#work(text, schema, either)
+      const end = await this.#work(text, options, either)
       this.#hears = false
       const lost = conversation.takeNotice()
       if (lost !== null) await this.#tell({ type: 'notice', message: lost })
@@ -207,14 +211,14 @@ export class AgentSession {
     for (const listener of this.#listeners) await listener(event)
   }
 
-  async #work(text: string, schema: OutputSchema | null, signal: AbortSignal): Promise<PromptEnd> {
+  async #work(text: string, options: PromptOptions, signal: AbortSignal): Promise<PromptEnd> {
     const { conversation } = this
     const conversationId = conversation.id
     try {
       const model = await this.#openModel()
       return await conversation.hold(async () => {
         await this.#tell({ type: 'start', conversationId, model: model.id, text })
-        return this.#answer(text, model, schema, signal)
+        return this.#answer(text, model, options, signal)
       })
     } catch (error) {
       if (!(error instanceof ModelError)) throw error
@@ -246,7 +250,7 @@ export class AgentSession {
   async #answer(
     text: string,
     model: Model,
-    schema: OutputSchema | null,
+    { schema = null, typed = text }: PromptOptions,
     signal: AbortSignal,
   ): Promise<PromptEnd> {
     const { conversation, commands } = this
@@ -258,9 +262,9 @@ export class AgentSession {
     const waiting = commands.peek()
     const news = (await desk.takeEnded()).map((line) => `[Ended in the background: ${line}]\n`)
     const request = schema === null ? '' : `\n\n${schema.request}`
-    const names = [...waiting.names, ...namesIn(text)]
+    const names = [...waiting.names, ...namesIn(typed)]
     const question = `${waiting.text}${news.join('')}${text}${request}`
-    conversation.add({ role: 'user', text: question, names })
+    conversation.add({ role: 'user', text: question, names, writes: waiting.writes })
     let steps = 0
     let usage = noUsage
     let wrongAnswers = 0

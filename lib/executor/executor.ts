@@ -10,6 +10,7 @@ import { MisuseError } from '../protocol/errors.ts'
 import { parseRequest } from '../protocol/request/parse-request.ts'
 import { originPolicies } from '../protocol/origin.ts'
 import {
+  type Bounds,
   type Guard,
   type Runner,
   shutdown,
@@ -62,6 +63,8 @@ export interface Executor {
   fixWorkspace(path: string): void
   /** What the guard says of a command, without running it. Rejects with `MisuseError` only. */
   judge(input: RequestInput): Promise<Verdict>
+  /** What a run would be confined by; null: nothing. Rejects with `MisuseError` and `StartError`. */
+  boundsOf(input: RequestInput): Promise<Bounds | null>
   /** The jobs of every nacre of this user. */
   readonly jobs: Jobs
   /**
@@ -325,6 +328,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
     parse: (input) => parseRequest(input, context),
     fixWorkspace,
     judge: async (input) => guard(parseRequest(input, context)),
+    boundsOf: async (input) => runners.boundsOf(parseRequest(input, context)),
     jobs,
     takeUp,
     sessions: {

@@ -4,7 +4,6 @@ import { createDeferred } from '../protocol/deferred.ts'
 import { messageOf, MisuseError, OutputLimitError } from '../protocol/errors.ts'
 import {
   interruption,
-  type KeptPlace,
   type OutputSink,
   type Runner,
   type Running,
@@ -290,9 +289,9 @@ export class LiveRun {
     return this.#isJob
   }
 
-  /** Where it goes on without this process; null where it does not. */
-  get place(): KeptPlace | null {
-    return this.#running?.kept ?? null
+  /** Its process, if it has come to one. */
+  get running(): Running | null {
+    return this.#running
   }
 
   /** The clean text line by line, without the newlines, to its end. */

@@ -1,5 +1,5 @@
 import { createLazy } from '../protocol/deferred.ts'
-import type { KeptPlace, Runner, TerminalSession } from '../protocol/ports.ts'
+import type { Bounds, KeptPlace, Runner, TerminalSession } from '../protocol/ports.ts'
 import type { Request } from '../protocol/request/request.ts'
 import { createFifoPool } from '../run/pipe/fifo.ts'
 import { createPipeRunner } from '../run/pipe/pipe.ts'
@@ -84,7 +84,10 @@ export function createRunners(groups: ControlGroups, options: RunnersOptions) {
 
   const onTerminal: Runner = async (...run) => (await terminal.open())(...run)
   const inSession: Runner = async (...run) => (await sessions.open()).runner(...run)
-  const onHost: Runner = async (...run) => (await hosts.open()).runner(...run)
+  const onHost: Runner = async (...run) => {
+    const running = await (await hosts.open()).runner(...run)
+    return { ...running, bounds: boundsOnHost(run[0]) }
+  }
 
   /** What a process is connected to, and whether its shell stays, are independent. */
   const choose = (request: Request) => {
@@ -124,6 +127,14 @@ export function createRunners(groups: ControlGroups, options: RunnersOptions) {
         }
       }
     },
+    /** What would confine a run of this request; null: nothing. Rejects with `StartError`. */
+    async boundsOf(request: Request): Promise<Bounds | null> {
+      if (request.host !== null) return boundsOnHost(request)
+      if (request.sandbox === 'off') return null
+      const sandbox = await sandboxes.open()
+      const { network, degraded } = (await sandbox.decide(request)).use
+      return degraded ? null : { network, writable: sandbox.findPlaces(request).writable }
+    },
     /** Where sandboxed runs of the owner of a request see its artifacts; null: it has none. */
     viewOf(request: Request): Promise<string | null> | null {
       if (request.host !== null) return null
@@ -156,4 +167,10 @@ export function createRunners(groups: ControlGroups, options: RunnersOptions) {
       watchdog?.close()
     },
   }
+}
+
+/** What is certain before the host has told of it. */
+function boundsOnHost({ sandbox, sandboxMayFallBack, network }: Request): Bounds | null {
+  if (sandbox === 'off' || sandboxMayFallBack) return null
+  return { network, writable: sandbox === 'read-only' ? [] : null }
 }

@@ -71,12 +71,21 @@ export function statusOfFailure(code: string | undefined): 125 | 126 | 127 {
   return code === 'too_long' ? 126 : 125
 }
 
+/** What confines a run. */
+export interface Bounds {
+  network: 'on' | 'off'
+  /** The folders that it may write; null: on another machine, which finds them. */
+  writable: readonly string[] | null
+}
+
 /** One process (tree) under way. */
 export interface Running {
   /** Null while the run waits for its turn in a session. */
   pid(): number | null
   /** Null where the request asked for none. */
   readonly sandbox: SandboxUse | null
+  /** Null: nothing confines it, or it is not known how far. */
+  readonly bounds: Bounds | null
   /** Settles when the command has begun, where it may wait for that; its deadline counts from then. */
   readonly begun: Promise<void> | null
   /** Settles when the command has ended and every byte that it wrote is in the sink. Never rejects. */

@@ -66,6 +66,16 @@ export async function killJob(rest: string, context: LineContext): Promise<void>
   else context.print(noJob)
 }
 
+export async function share(rest: string, context: LineContext): Promise<void> {
+  const [id = '', act = 'read', ...more] = rest.trim().split(/\s+/)
+  if ((act !== 'read' && act !== 'write') || more.length > 0)
+    return context.print(['/share %n lets the model read it, /share %n write also write to it.'])
+  const wanted = findJob(id, context)?.run.id ?? id
+  if (wanted === '' || wanted.startsWith('%')) return context.print(noJob)
+  const names = await context.talk.share(wanted, act)
+  context.print([`Handed over with your next prompt, to ${act}: ${names.join(', ')}`])
+}
+
 export async function view(rest: string, context: LineContext): Promise<void> {
   const { executor, state, print } = context
   const words = rest.split(/\s+/).filter((word) => word !== '')

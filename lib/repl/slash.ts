@@ -3,7 +3,7 @@ import { messageOf } from '../protocol/errors.ts'
 import { fields } from '../protocol/request/fields.ts'
 import { describeDamaged } from '../render/messages.ts'
 import type { LineContext } from './context.ts'
-import { attach, killJob, listJobs, nameJobs, view } from './jobs.ts'
+import { attach, killJob, listJobs, nameJobs, share, view } from './jobs.ts'
 import { recall } from './line/history.ts'
 import { outputLines } from './screen/block.ts'
 import { countOf, formatBytes, oneLine, wrap } from './screen/text.ts'
@@ -49,6 +49,13 @@ export const slashCommands: readonly SlashCommand[] = [
     description: 'all output of the last command, a job or an artifact; -f follows',
     complete: ({ runner }) => ['-f', ...nameJobs(runner.jobs())],
     run: view,
+  },
+  {
+    name: 'share',
+    hint: '[%n|run|artifact] [read|write]',
+    description: 'let the model read it; write: also type into it and stop it',
+    complete: ({ runner }) => nameJobs(runner.jobs()),
+    run: share,
   },
   { name: 'artifacts', description: 'outputs that are kept on disk', run: listArtifacts },
   { name: 'again', description: 'run the last command again', run: again },

@@ -6,6 +6,7 @@ import { createInjectionQueue } from '../agent/injection.ts'
 import type { AgentSession, AgentSettings } from '../agent/session.ts'
 import type { ConversationInfo } from '../agent/conversations/store.ts'
 import type { Approve, Executor } from '../executor/executor.ts'
+import type { Act } from '../executor/reach.ts'
 import { messageOf } from '../protocol/errors.ts'
 import { countOf, type Style } from './screen/text.ts'
 import { pick } from './line/list.ts'
@@ -21,6 +22,8 @@ export interface Talk {
   ask(text: string, answer: (line: string) => Promise<void>): Promise<void>
   /** A person's own command: the next message begins with how it ended. */
   addCommand(result: Result): void
+  /** Hands a run or an artifact over with the next message. Gives the ids; rejects with `MisuseError`. */
+  share(id: string, act: Act): Promise<readonly string[]>
   /** `provider/name`; an empty text shows what is set and what there is. */
   chooseModel(name: string): Promise<void>
   /** Every model that can be asked now. */
@@ -50,7 +53,7 @@ const noModel =
 export function createTalk(parts: TalkParts): Talk {
   const { executor, settings, display, style, state, approve, onEnded } = parts
   /** What the person runs, also before a conversation has begun. */
-  const commands = createInjectionQueue(executor.artifacts)
+  const commands = createInjectionQueue(executor)
   const agent = createLazy(async () => {
     const { createAgent } = await import('../agent/agent.ts')
     return createAgent(executor, settings)
@@ -117,6 +120,7 @@ export function createTalk(parts: TalkParts): Talk {
       }
     },
     addCommand: (result) => void commands.add(result),
+    share: (id, act) => commands.share(id, act),
     async chooseModel(name) {
       if (name === '') {
         const known = await this.listModels()

@@ -10,6 +10,7 @@ const nothing: Omit<Running, 'exited' | 'stop'> = {
   pid: () => null,
   group: () => null,
   sandbox: null,
+  bounds: null,
   begun: null,
   kept: null,
   async write() {

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { createInjectionQueue } from '../../lib/agent/injection.ts'
+import { openJobs } from '../../lib/executor/jobs/jobs.ts'
 import type { Result } from '../../lib/protocol/result/result.ts'
 
 function resultOf(command: string, stdout: string): Result {
@@ -30,6 +31,8 @@ function resultOf(command: string, stdout: string): Result {
   } as unknown as Result
 }
 
+const nothing = { artifacts: null, jobs: openJobs('/nonexistent') }
+
 const block = /^<shell_result>\n([^<>]*)\n<\/shell_result>\n$/
 
 test('no output ends its block or begins another, and a short one comes through as it is', () =>
@@ -38,7 +41,7 @@ test('no output ends its block or begins another, and a short one comes through 
       fc.string({ unit: 'grapheme' }),
       fc.constantFrom('', '</shell_result>', '<shell_result>\n{}', '\\u003c', '\u2028'),
       async (text, hostile) => {
-        const queue = createInjectionQueue(null)
+        const queue = createInjectionQueue(nothing)
         const stdout = text + hostile + text
         await queue.add(resultOf(`echo ${hostile}`, stdout))
         const [, json = ''] = block.exec(queue.peek().text) ?? []
@@ -52,7 +55,7 @@ test('however much waits, a message stays bounded, in order, and taken off only 
     fc.asyncProperty(
       fc.array(fc.integer({ min: 0, max: 60_000 }), { maxLength: 100 }),
       async (sizes) => {
-        const queue = createInjectionQueue(null)
+        const queue = createInjectionQueue(nothing)
         for (const [index, size] of sizes.entries()) {
           await queue.add(resultOf(`echo ${index}`, 'x\n'.repeat(size)))
         }
@@ -70,7 +73,7 @@ test('however much waits, a message stays bounded, in order, and taken off only 
   ))
 
 test('what is cut at both ends has no half of a character', async () => {
-  const queue = createInjectionQueue(null)
+  const queue = createInjectionQueue(nothing)
   const faces = '😀'.repeat(9000)
   await queue.add(resultOf('cat faces', `x${faces}${'\n'.repeat(200)}${faces}x`))
   const [, json = ''] = block.exec(queue.peek().text) ?? []

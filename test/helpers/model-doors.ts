@@ -101,7 +101,7 @@ export async function promptModel(
   client: Client,
   text: string,
   calls: readonly ToolCall[],
-  params: { share?: { id: string }[]; conversation?: string } = {},
+  params: { share?: string[]; share_write?: string[]; conversation?: string } = {},
 ): Promise<string[]> {
   const replies = script(server, text, calls)
   const { status, error } = await client.request('prompt', { text, ...params })

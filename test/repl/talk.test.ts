@@ -154,6 +154,34 @@ test('what a person ran goes before the next message', () =>
     assert.match(textOfRequest(server.requests().at(-1)), 'by hand')
   }))
 
+test('/share lets the model read a job, and with write stop it', () =>
+  withTalk(async (screen, { mock }) => {
+    const said: string[] = []
+    const call = (action: string, id: string) => ({
+      toolCalls: [{ name: 'bash_job', arguments: JSON.stringify({ action, job_id: id }) }],
+    })
+    mock.onMessage(/./, ({ messages }) => {
+      const text = JSON.stringify(messages.findLast(({ role }) => role === 'user')?.content)
+      const [id = ''] = /run_[a-z2-7]{20}/.exec(text) ?? ['run_aaaaaaaaaaaaaaaaaaaa']
+      const last = messages.at(-1)
+      if (last?.role !== 'tool') return call('kill', id)
+      said.push(JSON.stringify(last.content))
+      return { content: `answer ${said.length}` }
+    })
+    await screen.answers('!!echo started; sleep 1000\r', 'started\nrunning')
+    await screen.answers(keys.ctrl('b'), /%1 \d/)
+    await screen.answers('/share %9\r', 'No such job goes on')
+    await screen.answers('/share %1 all\r', '/share %n lets the model read it')
+    await screen.answers('stop it\r', 'answer 1')
+    await screen.answers('/share %1\r', 'Handed over with your next prompt, to read: run_')
+    await screen.answers('stop it now\r', 'answer 2')
+    await screen.answers('/share %1 write\r', 'Handed over with your next prompt, to write: run_')
+    await screen.answers('stop it then\r', 'answer 3')
+    assert.match(said[0] ?? '', 'There is no job')
+    assert.match(said[1] ?? '', 'is yours to read only')
+    assert.match(said[2] ?? '', 'was stopped')
+  }))
+
 test('a conversation is listed, exported and gone on with', () =>
   withTalk(async (screen, server) => {
     server.mock.onMessage(/./, { content: 'noted' })

@@ -42,8 +42,11 @@ export interface AssistantMessage {
 
 /** A conversation as a model reads it, the same for every provider. */
 export type Message =
-  /** `names`: runs and artifacts that the person has named, or whose results come with the text. */
-  | { role: 'user'; text: string; names?: readonly string[] }
+  /**
+   * `names`: runs and artifacts that the person has named, or whose results come with the text: handed over for
+   * reading. `writes`: for writing too.
+   */
+  | { role: 'user'; text: string; names?: readonly string[]; writes?: readonly string[] }
   | AssistantMessage
   | { role: 'tool'; replies: ToolReply[] }
 

@@ -77,7 +77,9 @@ export async function serveAcp(
           const why = `There is no session \`${params.sessionId}\`; make or load one`
           throw new MisuseError('not_found', why)
         }
-        return { stopReason: await session.prompt(readBlocks(params.prompt), signal) }
+        const typed = params.prompt.filter(({ type }) => type === 'text')
+        const [text, words] = [params.prompt, typed].map(readBlocks) as [string, string]
+        return { stopReason: await session.prompt(text, words, signal) }
       }),
     )
     .onNotification(methods.agent.session.cancel, ({ params }) => {
@@ -297,10 +299,10 @@ function openSession(
   return {
     id,
     /** Answers a prompt, or runs the command that it is; gives how it ended. */
-    async prompt(text: string, signal: AbortSignal): Promise<StopReason> {
+    async prompt(text: string, typed: string, signal: AbortSignal): Promise<StopReason> {
       const prompt = parsePrompt(text)
       if (prompt.kind === 'command') return run(prompt.command, prompt.injected, signal)
-      return endOf(await session.prompt(text.trim(), { signal }))
+      return endOf(await session.prompt(text.trim(), { signal, typed }))
     },
     cancel(reason?: unknown): void {
       running?.abort(reason)

@@ -60,7 +60,7 @@ export function createPiDialect(
   const emit = (event: object) => connection.stream(`${JSON.stringify(event)}\n`)
 
   function begin(): Conversation {
-    const commands = createInjectionQueue(executor.artifacts)
+    const commands = createInjectionQueue(executor)
     return { sessionId: randomUUID(), messages: [], commands, session: null }
   }
 

@@ -77,7 +77,7 @@ async function createConversation(
   let commands: InjectionQueue | null = null
   if (options.inputFormat === 'lines') {
     const { createInjectionQueue } = await import('../../agent/injection.ts')
-    commands = createInjectionQueue(context.executor.artifacts)
+    commands = createInjectionQueue(context.executor)
   }
   const prompter = createLazy(async () => {
     const { createPrompter } = await import('./prompt.ts')

@@ -48,9 +48,10 @@ export async function createPrompter(
   return async (text, stdin) => {
     const given = stdin.kind === 'descriptor' ? await readGiven(streams, keep) : ''
     // Without words, the prompt itself came from standard input.
-    const asked = given + (options.prompt === null ? await keep(text) : text)
+    const typed = options.prompt === null ? await keep(text) : text
+    const asked = given + typed
     if (asked === '') throw emptyPrompt()
-    const { status } = await session.prompt(asked, { signal, schema })
+    const { status } = await session.prompt(asked, { signal, schema, typed })
     return status === 'answered' ? 0 : 1
   }
 }

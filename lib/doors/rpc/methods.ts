@@ -202,11 +202,12 @@ const artifactMethods = {
     await artifactsOf(executor).remove(id)
     return { removed: true }
   },
-  tool_output_cache: ({ refId, ...range }, { executor, signal }) =>
-    artifactsOf(executor).read(refId, range, { signal }),
+  /** Hosts with a model of their own hand it on to that. */
+  tool_output_cache: ({ refId, ...range }, { client, signal }) =>
+    artifactsOf(client.reach).read(refId, range, { signal }),
 } satisfies Partial<Handlers>
 
-function artifactsOf({ artifacts }: Executor): NonNullable<Executor['artifacts']> {
+function artifactsOf<Artifacts>({ artifacts }: { artifacts: Artifacts | null }): Artifacts {
   if (artifacts) return artifacts
   throw new MisuseError('not_available', 'No output is kept here: there is no state folder')
 }
@@ -214,11 +215,11 @@ function artifactsOf({ artifacts }: Executor): NonNullable<Executor['artifacts']
 /** The conversations of one connection. */
 export type Prompts = ReturnType<typeof createPrompts>
 
-export function createPrompts({ artifacts }: Executor, agent: Lazy<Agent>, approve: Approve) {
+export function createPrompts(executor: Executor, agent: Lazy<Agent>, approve: Approve) {
   /** By their ids; the one that is meant if none is named has no name here. */
   const sessions = new Map<string | undefined, AgentSession>()
   /** What waits for that one. */
-  const ownCommands = createInjectionQueue(artifacts)
+  const ownCommands = createInjectionQueue(executor)
 
   return {
     /** Rejects with `MisuseError` if there is no such conversation. */
@@ -252,13 +253,15 @@ export function createPrompts({ artifacts }: Executor, agent: Lazy<Agent>, appro
 
 /** Turns of a conversation; `!command` is run without a model. */
 const promptMethods = {
-  prompt: async ({ text, conversation }, call) => {
+  prompt: async ({ text, conversation, share = [], shareWrite = [] }, call) => {
     const { client, id } = call
     const { prompts, commands } = client
     const tell = (event: { type: string }) => call.notify('prompt.event', { request_id: id, event })
     const prompt = parsePrompt(text)
     if (prompt.kind !== 'command') {
       const session = await prompts.open(conversation)
+      for (const shared of share) await session.commands.share(shared, 'read')
+      for (const shared of shareWrite) await session.commands.share(shared, 'write')
       const answered = session.prompt(text.trim(), { signal: call.signal })
       const stopListening = session.listen(async (event) => {
         // The last event is the result, which the request is answered with.

@@ -78,7 +78,11 @@ function createJsonRpc(
   const client: ClientState = {
     supportsApproval: false,
     learnToolNames,
-    reach: createReach(executor, createId('connection'), handed),
+    reach: createReach(
+      executor,
+      createId('connection'),
+      (id, act) => act === 'read' && handed.has(id),
+    ),
     handed,
     prompts: createPrompts(executor, agent, askForModel),
     commands: new Set(),

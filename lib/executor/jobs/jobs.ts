@@ -63,6 +63,7 @@ export function createJobs(openKnown: () => Promise<KnownJobs> | null) {
       return limit === undefined ? wanted : wanted.slice(-limit)
     },
     ownerOf: async (id) => own(id)?.request.belongsTo ?? (await openKnown())?.ownerOf(id) ?? null,
+    boundsOf: async (id) => own(id)?.running?.bounds ?? (await openKnown())?.boundsOf(id) ?? null,
     listDamaged: async () => (await openKnown())?.listDamaged() ?? [],
     show: async (id) => (await locate(id)).show(),
     read: async (id, reading = {}) => (await locate(id)).read(reading),

@@ -152,6 +152,7 @@ export function openKnownJobs(dir: string, holder: HolderStart | null) {
     open,
     /** By its whole id: the conversation or connection of a model that it belongs to; else null. */
     ownerOf: (id: string) => (idPattern.test(id) ? (readRecord(dir, id)?.belongsTo ?? null) : null),
+    boundsOf: (id: string) => (idPattern.test(id) ? (readRecord(dir, id)?.bounds ?? null) : null),
     async list({ runningOnly }: { runningOnly: boolean }): Promise<JobEntry[]> {
       pruneJobs(dir)
       await reapKilled(dir)

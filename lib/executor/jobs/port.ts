@@ -1,4 +1,5 @@
 import { MisuseError } from '../../protocol/errors.ts'
+import type { Bounds } from '../../protocol/ports.ts'
 import type { JobEntry, JobFilter, JobOutput, Reading } from '../../protocol/result/reading.ts'
 import type { Result, StopReason } from '../../protocol/result/result.ts'
 import type { TaskEnd } from '../../protocol/array.ts'
@@ -30,6 +31,8 @@ export interface Jobs {
   list(filter?: JobFilter): Promise<JobEntry[]>
   /** By its whole id: the conversation or connection of a model that it belongs to; else null. */
   ownerOf(id: string): Promise<string | null>
+  /** By its whole id: what confines it; null: nothing, or it is not known. */
+  boundsOf(id: string): Promise<Bounds | null>
   /** The files of records that are damaged, whose jobs no list has. */
   listDamaged(): Promise<string[]>
   show(id: string): Promise<Result>

@@ -6,7 +6,7 @@ import { codeOf } from '../../protocol/errors.ts'
 import { idPattern, fromWire, toWire } from '../../protocol/wire.ts'
 import type { JobEntry } from '../../protocol/result/reading.ts'
 import type { LiveRun } from '../run.ts'
-import type { KeptPlace } from '../../protocol/ports.ts'
+import type { Bounds, KeptPlace } from '../../protocol/ports.ts'
 import type { Origin, Request, TerminalSize } from '../../protocol/request/request.ts'
 import { type ArtifactRef, type Result, statuses } from '../../protocol/result/result.ts'
 import { limits } from '../../protocol/limits.ts'
@@ -33,6 +33,7 @@ export interface JobRecord {
   origin: Origin
   /** The conversation or connection of a model that it belongs to; else a person. */
   belongsTo?: string | null
+  bounds?: Bounds | null
   pty: TerminalSize | null
   /** The first process of the run. */
   process: ProcessIdentity | null
@@ -123,11 +124,12 @@ function decode(text: string | null, id: string): JobRecord | null {
 
 function isRecord(value: unknown): value is JobRecord {
   if (!isObject(value)) return false
-  const { command, cwd, startedAt, endedAt, owner, socket, process, result } = value
+  const { command, cwd, startedAt, endedAt, owner, socket, process, result, bounds = null } = value
   return (
     [command, cwd, startedAt].every((item) => typeof item === 'string') &&
     [endedAt, socket].every((item) => item === null || typeof item === 'string') &&
     isIdentity(owner) &&
+    (bounds === null || (isObject(bounds) && Array.isArray(bounds['writable'] ?? []))) &&
     (process === null || isIdentity(process)) &&
     (endedAt === null ? result === null : isResult(result)) &&
     !Number.isNaN(Date.parse(startedAt as string))
@@ -206,10 +208,11 @@ function listFiles(dir: string): string[] {
 /** What a nacre that holds a run knows of it; where it answers is yet to be said. */
 export function recordOf(run: LiveRun): JobRecord {
   const { id, command, cwd, origin, belongsTo, pty } = run.request
-  const { pid, place, startedAt, endedAt } = run
+  const { pid, startedAt, endedAt } = run
+  const { bounds = null, kept: place = null } = run.running ?? {}
   const now = run.look()
   return {
-    ...{ id, command, cwd, origin, belongsTo, pty },
+    ...{ id, command, cwd, origin, belongsTo, bounds, pty },
     process: pid === null ? null : (identifyProcess(pid) ?? { pid, startTime: '', boot: '' }),
     owner: identifySelf(),
     socket: null,

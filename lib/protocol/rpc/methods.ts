@@ -149,7 +149,17 @@ export const rpcMethods = {
   tool_output_cache: { params: object({ refId: artifactId }, lineRangeParams), result: linesShape },
   /** `!command` runs it; anything else needs a model. */
   prompt: {
-    params: object({ text: anyText('What is said') }, { conversation }),
+    params: object(
+      { text: anyText('What is said') },
+      {
+        conversation,
+        share: list(
+          anyText(),
+          'Runs and artifacts that the model may read from now on, by their ids',
+        ),
+        shareWrite: list(anyText(), 'Runs that it may read, write to and stop'),
+      },
+    ),
     /** Of a command its `result`, of anything else how the model has answered. */
     result: object({}, { disposition: choice(['handled']), result: resultShape, ...promptResult }),
   },

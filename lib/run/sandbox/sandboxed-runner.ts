@@ -115,6 +115,7 @@ export async function runInSandbox(
 
   return followRunning(() => attempt.running, {
     sandbox: use,
+    bounds: places && { network: use.network, writable: places.writable },
     exited: follow().finally(() => sealed.release()),
     stop(...how) {
       stopping = how
