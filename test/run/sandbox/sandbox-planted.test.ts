@@ -8,6 +8,7 @@ import {
   realpathSync,
   rmSync,
   symlinkSync,
+  truncateSync,
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
@@ -111,7 +112,10 @@ if ((await findObstacle()) === null) {
   /** In the place of a file of the workspace that nacre reads. */
   const odd: Readonly<Record<string, (path: string) => unknown>> = {
     'a named pipe': (path) => execFileSync('mkfifo', [path]),
-    'eight gigabytes': (path) => execFileSync('truncate', ['-s', '8G', path]),
+    'eight gigabytes': (path) => {
+      writeFileSync(path, '')
+      truncateSync(path, 8 * 1024 ** 3)
+    },
     'a link to endless zeros': (path) => symlinkSync('/dev/zero', path),
     'a link to its input': (path) => symlinkSync('/dev/stdin', path),
     'a folder': (path) => mkdirSync(path),
