@@ -78,6 +78,7 @@ const ownShapes = {
   output_format: choice(['text', 'json', 'stream-json'], 'How print answers (default text)'),
   writable_folders: paths('What a run in the sandbox may write beside its workspace'),
   hidden_paths: paths('What no run in the sandbox may see beside known secrets'),
+  visible_paths: paths('What runs in the sandbox may see of what it hides in your home'),
   model: text('Which model answers prompts', { hint: 'provider/name' }),
   providers: record(
     configuredProviderShape,
@@ -120,6 +121,7 @@ const rights: Readonly<Record<string, Omit<Key, 'shape'>>> = {
   // It may be switched on, and left as it is.
   'guard.suggest_tool': { workspace: (value, current) => value !== false || !current },
   hidden_paths: { addsUp: true, workspace: () => true },
+  visible_paths: { addsUp: true },
   providers: { addsUp: true },
   'agent.pass_env': { addsUp: true },
   hosts: { addsUp: true },

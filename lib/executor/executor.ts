@@ -116,6 +116,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
       artifactDir: artifacts?.dir ?? null,
       writable: options.sandbox?.writable ?? [],
       hidden: options.sandbox?.hidden ?? [],
+      visible: options.sandbox?.visible ?? [],
     },
   })
   const openCapture = createCaptureOpener(artifacts, (request) => runners.viewOf(request))

@@ -43,6 +43,8 @@ export interface ExecutorOptions extends ReadingOptions {
     writable?: readonly string[]
     /** Files and folders that no sandboxed run may see, beside known secrets and the state folder. */
     hidden?: readonly string[]
+    /** Files and folders of the home that sandboxed runs may see though they are hidden by default. */
+    visible?: readonly string[]
   }
   /**
    * The words that start the nacre of this executor, which it uses to end what a killed process has left and to

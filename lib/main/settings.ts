@@ -108,6 +108,7 @@ export function executorOptions(configuration: Configuration, door: DoorOptions)
     sandbox: {
       hidden: [dirname(userConfigFile(process.env)), ...(values.hidden_paths ?? [])],
       writable: values.writable_folders ?? [],
+      visible: values.visible_paths ?? [],
     },
     program,
     holder: holderOf(door, program),

@@ -45,6 +45,7 @@ const rights: [user: object, workspace: object, holds: boolean][] = [
   [{}, { login: true }, false],
   [{}, { writable_folders: ['/'] }, false],
   [{}, { hidden_paths: ['secret'] }, true],
+  [{}, { visible_paths: ['/'] }, false],
   [{}, { workspace: '/' }, false],
   [{}, { artifact_dir: '/' }, false],
   [{}, { artifacts: { store_bytes: 1 } }, false],

@@ -8,6 +8,7 @@ import { isWithin, openBeneath } from '../../system/look.ts'
 import type { GivenFile } from '../../system/process/spawn.ts'
 import type { Launch } from '../launch.ts'
 import { isScarce } from '../start-failure.ts'
+import type { HiddenPlace } from './home-places.ts'
 import { openRoot, type SandboxPlaces } from './sandbox-places.ts'
 
 export interface SandboxMounts {
@@ -35,6 +36,8 @@ interface Mount {
   words: string[]
   /** Gives a descriptor of what is mounted, after those of the mounts around it. */
   open?: () => number
+  /** Nothing else is mounted in it. */
+  isLast?: boolean
 }
 
 const mountOn = (how: '--bind' | '--ro-bind', path: string, source = path): Mount => ({
@@ -77,6 +80,10 @@ export function composeMounts(mounts: SandboxMounts): { words: string[]; files: 
     ...runFiles.map((path) => mountOn('--ro-bind', path)),
     ...openTmp(places, privateTmp, [...open, ...lost.map(({ path }) => path)]),
     ...lost,
+    ...hidden
+      .flatMap(({ shown }) => shown)
+      .filter((path) => !open.includes(path))
+      .map((path) => mountOn('--ro-bind', path)),
     ...places.fixed.map((root) => ({
       path: root.path,
       words: [bind],
@@ -84,12 +91,12 @@ export function composeMounts(mounts: SandboxMounts): { words: string[]; files: 
     })),
     ...pins.map((path) => ({ path, words: ['--bind-fd'], open: () => openInside(path) })),
     ...hostRun.map((path) => ({ path, words: ['--ro-bind-fd'], open: () => openInside(path) })),
-    ...hidden.map(({ path, folder }) => hide(path, folder, show)),
+    ...hidden.map((place) => hide(place, show)),
     ...(share === null ? [] : [mountOn('--ro-bind', sharedFolder, share)]),
   ]
-  // Stable: what contains another place comes first.
-  const depth = ({ path }: Mount) => path.split('/').length
-  list.sort((one, other) => depth(one) - depth(other))
+  // Stable: what contains another place comes first. Each mount that is there makes bwrap's next one dearer.
+  const order = ({ path, isLast }: Mount) => path.split('/').length + (isLast ? 1e4 : 0)
+  list.sort((one, other) => order(one) - order(other))
   const files: GivenFile[] = []
   const words = list.flatMap(({ path, words, open }) => {
     if (open === undefined) return words
@@ -130,11 +137,12 @@ function isLost(path: string, { tmp, writable, workspace }: SandboxPlaces): bool
   return replaced && ![workspace, ...writable].some((open) => isWithin(path, open))
 }
 
-/** Neither what is in there nor that it could be replaced: not even its owner may change its mode. */
-function hide(path: string, folder: boolean, show: Mount | null): Mount {
+/** Neither what is in there nor that it could be replaced. Nobody writes there without changing its mode first. */
+function hide({ path, folder, shown }: HiddenPlace, show: Mount | null): Mount {
   if (!folder) return mountOn('--ro-bind', path, '/dev/null')
-  const shown = show !== null && isWithin(show.path, path) ? show.words : []
-  return { path, words: ['--perms', '0111', '--tmpfs', path, ...shown, '--remount-ro', path] }
+  const within = show !== null && isWithin(show.path, path) ? show.words : []
+  const mode = shown.length > 0 ? '0555' : '0111'
+  return { path, words: ['--perms', mode, '--tmpfs', path, ...within], isLast: shown.length === 0 }
 }
 
 /**
@@ -197,8 +205,9 @@ export function redirectFiles(
 }
 
 /** The directory as its user names it, symbolic links and all, where that name leads there inside too. */
-export function chooseDirectory({ cwd, tmp }: SandboxPlaces): string {
-  const replaced = ['/run', '/tmp', tmp].some((folder) => isWithin(cwd, folder))
+export function chooseDirectory({ cwd, tmp, hidden }: SandboxPlaces): string {
+  const folders = ['/run', '/tmp', tmp, ...hidden.map(({ path }) => path)]
+  const replaced = folders.some((folder) => isWithin(cwd, folder))
   return replaced ? realpathSync(cwd) : cwd
 }
 

@@ -1,4 +1,4 @@
-import { closeSync, lstatSync, readFileSync, realpathSync, statSync } from 'node:fs'
+import { closeSync, lstatSync, realpathSync, statSync } from 'node:fs'
 import { homedir, userInfo } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
 import { StartError } from '../../protocol/ports.ts'
@@ -7,20 +7,15 @@ import {
   fixFolder,
   ifSeen,
   isWithin,
+  lookAtLink,
+  lookIntoFile,
+  lookIntoFolder,
   openFixed,
   readRegularFile,
 } from '../../system/look.ts'
 import type { Request } from '../../protocol/request/request.ts'
+import { type HiddenPlace, hideInHome, secretPaths } from './home-places.ts'
 import { findHostRunFiles, type HostRunFiles } from './host-run-files.ts'
-
-/** Below the home: what opens doors elsewhere. Hidden in every sandbox. */
-const secretPaths: readonly string[] = [
-  ...['.ssh', '.gnupg', '.password-store', '.local/share/keyrings', '.vault-token'],
-  ...['.aws', '.azure', '.config/gcloud', '.kube', '.docker', '.terraform.d/credentials.tfrc.json'],
-  ...['.config/gh', '.config/glab-cli', '.config/hub', '.config/op', '.config/rclone'],
-  ...['.netrc', '.git-credentials', '.config/git/credentials'],
-  ...['.pypirc', '.cargo/credentials', '.cargo/credentials.toml'],
-]
 
 /** Where a sandboxed run may work. Every path is canonical and exists. */
 export interface WorkPlaces {
@@ -39,8 +34,7 @@ export interface WorkPlaces {
 
 /** What a sandboxed shell is started with. */
 export interface SandboxPlaces extends WorkPlaces {
-  /** What it may not see. */
-  hidden: { path: string; folder: boolean }[]
+  hidden: HiddenPlace[]
 }
 
 export interface PlacesOptions {
@@ -55,6 +49,8 @@ export interface PlacesOptions {
   writable: readonly string[]
   /** Files and folders that no run may see beside the secrets of the home. */
   hidden: readonly string[]
+  /** Files and folders of the home that runs may see, though no table names them or though they are secrets. */
+  visible: readonly string[]
 }
 
 /**
@@ -98,18 +94,38 @@ export function findWorkPlaces(request: Request, options: PlacesOptions): WorkPl
  * hidden.
  */
 export function hidePlaces(work: WorkPlaces, options: PlacesOptions): SandboxPlaces {
-  const secrets = options.homes.flatMap((home) => secretPaths.map((path) => join(home, path)))
-  const named = [...secrets, ...options.hidden]
-  const hidden = outermost(named.flatMap(findExisting))
+  const homes = outermost(options.homes.flatMap(findExisting)).filter((home) => home !== '/')
+  const visible = options.visible.flatMap(findExisting)
+  const secrets = homes
+    .flatMap((home) => secretPaths.map((path) => join(home, path)))
+    .flatMap(findExisting)
+    .filter((path) => !visible.some((place) => isWithin(path, place)))
+  const named = [...secrets, ...options.hidden.flatMap(findExisting)]
     .filter(isReachable)
-    .map((path) => ({ path, folder: statSync(path).isDirectory() }))
+    .map((path) => ({
+      path,
+      folder: statSync(path).isDirectory(),
+      shown: secrets.includes(path) ? visible.filter((place) => isWithin(place, path)) : [],
+    }))
   const own = [realpathSync.native(work.cwd), work.workspace]
-  const around = hidden.find(({ path }) => own.some((place) => isWithin(place, path)))
+  const around = named.find(({ path }) => own.some((place) => isWithin(place, path)))
   if (around) {
     throw new StartError('cwd_hidden', `The sandbox hides ${around.path}, so nothing can run there`)
   }
+  const open = [work.workspace, ...work.writable, ...visible]
+  const ofHomes = homes
+    .filter((home) => isReachable(join(home, '.config')))
+    .flatMap((home) => hideInHome(home, open))
+  const places = [...new Map([...ofHomes, ...named].map((place) => [place.path, place])).values()]
+  const hidden = places.filter(
+    (place) => !places.some((other) => other !== place && isHiddenBy(place.path, other)),
+  )
   const elsewhere = [...work.writable, ...hidden.map(({ path }) => path)]
   return { ...work, hidden: [...hidden, ...findSockets(elsewhere)] }
+}
+
+function isHiddenBy(path: string, { path: folder, shown }: HiddenPlace): boolean {
+  return isWithin(path, folder) && !shown.some((place) => isWithin(path, place))
 }
 
 /** A run that writes nothing leaves nothing to be run. */
@@ -156,20 +172,48 @@ function findWritable(
 }
 
 /**
- * The sockets that have a name in the file system (unix(7)), where they are neither the run's own to use nor
+ * The sockets that have a name in the file system (unix(7)), of whatever network namespace, where they are neither the run's own to use nor
  * hidden already. Whoever may write to one can talk to its program, also from a read-only mount and from
  * another network namespace.
  */
-function findSockets(elsewhere: readonly string[]): SandboxPlaces['hidden'] {
-  const names = readFileSync('/proc/net/unix', 'utf8').matchAll(/^(?:\S+ +){7}(\/.*)$/gm)
+function findSockets(elsewhere: readonly string[]): HiddenPlace[] {
+  const processes = listOwnProcesses()
+  const tables = new Map([[lookAtLink('/proc/self/ns/net'), lookIntoFile('/proc/net/unix') ?? '']])
+  for (const process of processes) {
+    const network = lookAtLink(`${process}/ns/net`)
+    if (network === null || tables.has(network)) continue
+    const table = lookIntoFile(`${process}/net/unix`)
+    if (table !== null) tables.set(network, table)
+  }
+  const named = [...tables.values()].flatMap((table) => [
+    ...table.matchAll(/^[0-9a-f]+: (?:\S+ +){6}([^@\n].*)$/gm),
+  ])
+  const names = [...new Set(named.map(([, name = '']) => name))]
+  // A relative name began where its process was, which nothing tells but where processes are.
+  const isRelative = (name: string) => !name.startsWith('/')
+  const folders = new Set(
+    names.some(isRelative) ? processes.map((process) => lookAtLink(`${process}/cwd`) ?? '/') : [],
+  )
+  const paths = names.flatMap((name) =>
+    isRelative(name) ? [...folders].map((folder) => join(folder, name)) : [name],
+  )
   return (
-    [...new Set([...names].map(([, name = '']) => name))]
+    [...new Set(paths)]
       // The name may be gone, or belong to another view of the file system.
-      .filter((path) => ifSeen(() => statSync(path).isSocket()))
+      .filter((path) => ifSeen(() => statSync(path, { throwIfNoEntry: false })?.isSocket()))
       .flatMap(findExisting)
       .filter((path) => !elsewhere.some((folder) => isWithin(path, folder)) && isReachable(path))
-      .map((path) => ({ path, folder: false }))
+      .map((path) => ({ path, folder: false, shown: [] }))
   )
+}
+
+/** Of the others nothing is told (ptrace(2), PTRACE_MODE_READ). */
+function listOwnProcesses(): string[] {
+  const user = process.geteuid?.()
+  return lookIntoFolder('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map((name) => `/proc/${name}`)
+    .filter((path) => user === 0 || statSync(path, { throwIfNoEntry: false })?.uid === user)
 }
 
 /**

@@ -61,22 +61,22 @@ test('the folders above a hidden place in a workspace cannot be renamed', () => 
     workspace: '/h',
     writable: ['/h'],
     hidden: [
-      { path: '/h/.config/a/b', folder: true },
-      { path: '/h/.netrc', folder: false },
+      { path: '/h/.config/a/b', folder: true, shown: [] },
+      { path: '/h/.netrc', folder: false, shown: [] },
     ],
   }).join(' ')
   assert.match(text, '--bind-fd 5 /h')
   assert.match(
     text,
-    /--bind-fd \d \/h\/\.config .*--bind-fd \d \/h\/\.config\/a .*--tmpfs \/h\/\.config\/a\/b --remount-ro/,
+    /--bind-fd \d \/h\/\.config .*--bind-fd \d \/h\/\.config\/a .*--perms 0111 --tmpfs \/h\/\.config\/a\/b/,
   )
   assert.match(text, '--ro-bind /dev/null /h/.netrc')
 })
 
 test('what the host has in places that are not there inside need not be hidden', () => {
   const hidden = [
-    { path: '/tmp/socket', folder: false },
-    { path: '/run/docker.sock', folder: false },
+    { path: '/tmp/socket', folder: false, shown: [] },
+    { path: '/run/docker.sock', folder: false, shown: [] },
   ]
   assert.not.match(mount({ hidden }).join(' '), 'sock')
 })

@@ -351,6 +351,7 @@ test('where the sandbox does not work, nothing runs unless the configuration all
     folders: new Map(),
     writable: [],
     hidden: [],
+    visible: [],
   }
   const base = { ...places, probe: broken }
   const request = terminalRequest('true', { sandbox: 'workspace', pty: null })
@@ -382,6 +383,7 @@ test('a sandbox where the state folder cannot be made', async () => {
     folders: new Map(),
     writable: [],
     hidden: [],
+    visible: [],
   })
   try {
     assert.ok(sandbox.statusFile('run_1').includes('nacre-sandbox-'), 'among temporary files')
