@@ -71,6 +71,7 @@ if (obstacle === null) {
     'sandbox-doors',
     'sandbox-escape',
     'sandbox-mounts',
+    'sandbox-home',
     'sandbox-setuid',
     'sandbox-work',
   ]
