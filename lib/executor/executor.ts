@@ -112,6 +112,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
     sandbox: {
       folders,
       home: environment['HOME'] ?? null,
+      configHome: environment['XDG_CONFIG_HOME'] || null,
       stateDir,
       artifactDir: artifacts?.dir ?? null,
       writable: options.sandbox?.writable ?? [],

@@ -42,6 +42,8 @@ export interface Places {
   stopWhenUp: (command: string) => Promise<Result>
   /** Everything outside that a run could change, as text. */
   observe: () => string
+  /** Closes what runs the commands. */
+  close: () => Promise<void>
   remove: () => Promise<void>
 }
 
@@ -131,6 +133,7 @@ export async function openPlaces(
     },
     observe: () =>
       [outside, home].map(describeTree).join('\n') + `\nvictim ${isAlive(victim.pid ?? 0)}`,
+    close: () => executor.close(),
     async remove() {
       await executor.close()
       victim.kill('SIGKILL')

@@ -1,87 +1,334 @@
 import {
-  closeSync,
-  constants,
-  existsSync,
+  type FSWatcher,
   lstatSync,
-  openSync,
   readdirSync,
-  readlinkSync,
   realpathSync,
   renameSync,
+  rmSync,
   type Stats,
+  watch,
+  writeFileSync,
 } from 'node:fs'
-import { basename, dirname, join, relative, resolve } from 'node:path'
+import { basename, dirname, join, relative } from 'node:path'
 import { messageOf } from '../../protocol/errors.ts'
-import { ifSeen, isWithin, lookAtLink, lookIntoFile, lookIntoFolder } from '../../system/look.ts'
-
-/** Files of a git directory that git on the host obeys or runs (gitrepository-layout(5), githooks(5)). */
-const gitFiles = ['hooks', 'config', 'config.worktree', 'commondir']
+import { createId } from '../../protocol/wire.ts'
+import { ifSeen, isWithin, lookAtLink, lookIntoFolder, readRegularFile } from '../../system/look.ts'
+import { createGitFolders, isEmptyGitFile, makeToHold, removeMade, within } from './git-folders.ts'
+import { followGitSettings } from './git-settings.ts'
 
 /**
- * What programs of the host run or obey later on their own, by its path in the workspace: whoever
- * could write it in a sandbox would run commands outside of it. A run does not write these files,
- * unless the person declares them (`writable_folders`).
+ * What programs of the host run or obey later on their own, by its path in the workspace: whoever could write it in a
+ * sandbox would run commands outside of it. It is held: mounted read-only where it is there, unless the person declares
+ * it (`writable_folders`). A file of git (`git-folders.ts`) that is not there is held too, by an empty one. Any other
+ * is refused: renamed when a run makes it, since a mount would need something at the root of the workspace, which
+ * `git add -A` and the like would find there.
  */
-const hostRunFiles: readonly string[] = [
-  ...gitFiles.map((name) => `.git/${name}`),
-  '.husky',
-  // direnv(1), and the settings of nacre itself.
-  ...['.envrc', '.nacre'],
+const refused: readonly string[] = [
+  // Repositories, and what they run.
+  ...['.git', '.hg/hgrc', '.jj', '.svn', '.husky'],
+  // direnv(1) and its like, debuggers and terminals, and the settings of nacre itself.
+  ...['.envrc', '.autoenv', '.mise.toml', '.gdbinit', '.lldbinit', '.tmux.conf', '.nacre'],
   // Tasks, debuggers and settings that editors load with a folder.
-  ...['.vscode', '.zed', '.idea/runConfigurations', '.devcontainer', '.devcontainer.json'],
-  ...['.exrc', '.vimrc', '.nvimrc', '.nvim.lua', '.dir-locals.el'],
+  ...[
+    '.vscode',
+    '*.code-workspace',
+    '.zed',
+    '.idea',
+    '.fleet',
+    '.devcontainer',
+    '.devcontainer.json',
+  ],
+  ...['.exrc', '.vimrc', '.nvimrc', '.nvim.lua', '.lvimrc', '.dir-locals.el'],
   // Settings, hooks and servers that coding agents start with a folder.
-  ...['.claude', '.codex', '.cursor', '.gemini', '.mcp.json'],
+  ...[
+    '.claude',
+    '.codex',
+    '.cursor',
+    '.gemini',
+    '.mcp.json',
+    '.opencode',
+    'opencode.json',
+    '.aider*',
+  ],
+  ...['.continue', '.windsurf', '.kiro', '.roo', '.clinerules', '.copilot'],
 ]
 
-/** The files of the host in one workspace as a run finds them. */
+/** What programs read that somebody starts on purpose, and what everyday work writes: told, if a run has changed it. */
+const told: readonly string[] = [
+  ...[
+    '.npmrc',
+    '.yarnrc.yml',
+    '.pnp.cjs',
+    '.pnpmfile.cjs',
+    '.cargo/config.toml',
+    '.bazelrc',
+    '.buckconfig',
+  ],
+  ...['.tool-versions', '.python-version', '.ruby-version'],
+  ...[
+    '.github/workflows',
+    '.gitlab-ci.yml',
+    '.circleci',
+    '.pre-commit-config.yaml',
+    'lefthook.yml',
+  ],
+  ...['AGENTS.md', 'CLAUDE.md', 'GEMINI.md', '.cursorrules'],
+  ...['.gitmodules', '.gitattributes', '.git/info/attributes', '.git/objects/info/alternates'],
+  // What is left of a rebase may hold commands for its next step.
+  ...['.git/rebase-merge', '.git/rebase-apply', '.git/sequencer'],
+]
+
+/** The files of the host in one workspace, while runs in it live. */
 export interface HostRunFiles {
+  /**
+   * To be called before what may write the workspace is started. `note`: a file to be written for whoever clears up
+   * after a kill of this process (`refuseLeft`).
+   */
+  enter(id: string, note: string): void
   /** Gives the canonical paths that exist inside of the workspace: to be mounted read-only. */
   listPresent(): string[]
-  /**
-   * To be called after the run. What the run has made in a place where nothing was before (a mount
-   * needs something to be mounted on) is renamed, so that no program of the host reads it. Gives a
-   * notice for each.
-   */
-  refusePlanted(): string[]
+  /** To be called when that has ended, once or more. What it has made is refused. */
+  leave(id: string): void
+  /** All have ended, and no other comes. */
+  close(): void
+  /** What has been refused or changed since this was last called. */
+  takeNotices(): string[]
 }
 
-/**
- * `gitStores`: further git directories that the run may write (of a linked worktree). `declared`:
- * canonical paths that the person lets the run write.
- */
-export function findHostRunFiles(
-  workspace: string,
-  gitStores: readonly string[],
-  declared: readonly string[],
-): HostRunFiles {
-  const lifted = declared.filter((path) => path !== workspace && isWithin(path, workspace))
-  const link = join(workspace, '.git')
-  const named = [
-    ...[...hostRunFiles, ...findHookFolders(workspace)].map((path) => join(workspace, path)),
-    ...[join(link, 'modules'), ...gitStores].flatMap((root) => findGitFiles(root)),
-    // A `.git` file names the git directory of a linked worktree or a submodule.
-    ...(look(link)?.isDirectory() ? [] : [link]),
-  ].filter((path) => !lifted.some((open) => isWithin(path, open)))
-  // A mount keeps a file, but not the name of a link.
-  const before = new Map(
-    named.map((path) => {
-      const is = look(path)
-      return [path, { is, leadsTo: is?.isSymbolicLink() ? lookAtLink(path) : null }]
-    }),
-  )
-  return {
-    listPresent: () =>
-      [...before].flatMap(([path, { is }]) =>
-        is ? findInside(path, [workspace, ...gitStores]) : [],
-      ),
-    refusePlanted: () =>
-      [...before].flatMap(([path, { is, leadsTo }]) => {
-        const isNew = is === null || (leadsTo !== null && lookAtLink(path) !== leadsTo)
-        const found = isNew ? look(path) : null
-        return found && !isHarmless(path, found) ? refuse(path, workspace) : []
-      }),
+export interface HostRunPlace {
+  workspace: string
+  /** Further git directories that the run may write (of a linked worktree). */
+  gitStores: readonly string[]
+  /** Canonical paths that the person lets the run write. */
+  declared: readonly string[]
+  /** The person's own configurations of git. */
+  gitConfigs: readonly string[]
+  /** What `~` is in these. */
+  home: string
+}
+
+/** The workspace before a run could change it. */
+interface Before {
+  enteredMs: number
+  /** By place: what was there (`describe`), or null. */
+  named: Record<string, string | null>
+  /** Folders above such a place that were not there. */
+  missingAbove: string[]
+  told: Record<string, string>
+  git: Record<string, KnownGitFile>
+}
+
+interface KnownGitFile {
+  risks: string[]
+  /** Mounted, over what the person has there or over what is as good as nothing; or free, in another repository. */
+  kind: 'held' | 'empty' | 'nested'
+}
+
+const nothing: Before = { enteredMs: 0, named: {}, missingAbove: [], told: {}, git: {} }
+
+/** A run that is over sooner costs no file more. */
+const noteAfterMs = 100
+
+/** The times of files are those of a clock that is this much behind at most. */
+const behindMs = 20
+
+export function findHostRunFiles(place: HostRunPlace, earlier?: Omit<Note, 'place'>): HostRunFiles {
+  const { workspace, gitStores } = place
+  const own = join(workspace, '.git')
+  const lifted = place.declared.filter((path) => path !== workspace && isWithin(path, workspace))
+  const isLifted = (path: string) => lifted.some((open) => isWithin(path, open))
+  const isInside = (path: string) => path !== workspace && isWithin(path, workspace)
+  const folders = createGitFolders(workspace, gitStores)
+  const living = new Set<string>()
+  const notices: string[] = []
+  const made = new Set(earlier?.made)
+  let before: Before = earlier?.before ?? nothing
+  /** Whether that has every repository below the workspace. */
+  let hasSeenAll = false
+  let watcher: FSWatcher | null = null
+  let note = ''
+  let noting: NodeJS.Timeout | undefined
+  let hasNote = false
+
+  /** What is held where it is there, and refused where it was not. */
+  function listNamed(): string[] {
+    const configs = [own, ...gitStores].map((folder) => join(folder, 'config'))
+    const reading = { workspace, home: place.home }
+    const led = [...configs, ...place.gitConfigs].flatMap((file) =>
+      followGitSettings(file, reading),
+    )
+    const ofGit = led.filter((path) => isInside(path) && path !== join(own, 'hooks'))
+    return [...listTable(refused, workspace), ...ofGit].filter((path) => !isLifted(path))
   }
+
+  function lookBefore(): Before {
+    const named = listNamed()
+    const above = named.map((path) => dirname(path)).filter(isInside)
+    const git = Object.entries(folders.listOwn()).filter(([path]) => !isLifted(path))
+    const kindOf = (path: string) => (look(path) && !isEmptyGitFile(path) ? 'held' : 'empty')
+    return {
+      enteredMs: Date.now() - behindMs,
+      named: Object.fromEntries(named.map((path) => [path, describe(path)])),
+      missingAbove: [...new Set(above)].filter((path) => look(path) === null),
+      told: Object.fromEntries(listTable(told, workspace).map((path) => [path, summarize(path)])),
+      git: Object.fromEntries(git.map(([path, risks]) => [path, { risks, kind: kindOf(path) }])),
+    }
+  }
+
+  function refusePlanted(): void {
+    const links = before.missingAbove.filter((path) => look(path)?.isSymbolicLink())
+    const planted = [
+      ...new Set([
+        ...Object.keys(before.named),
+        ...listTable(refused.filter(isPattern), workspace),
+      ]),
+    ].filter((path) => {
+      const [was = null, is] = [before.named[path], describe(path)]
+      if (is === null || is === was || isLifted(path)) return false
+      if (path === own && is === isThere) return !look(path)?.isDirectory()
+      return was === null || was !== isThere
+    })
+    for (const path of [...links, ...planted]) notices.push(...refuse(path, workspace))
+  }
+
+  function refuseGitFiles(): void {
+    for (const [path, risks] of Object.entries({ ...folders.listNested(), ...folders.listOwn() })) {
+      const known = before.git[path]
+      const added = risks.filter((risk) => !known?.risks.includes(risk))
+      if (added.length === 0 || isLifted(path)) continue
+      // Of what the look before did not come to, only the time tells.
+      const isOld = !known && !hasSeenAll && (look(path)?.ctimeMs ?? 0) < before.enteredMs
+      if (known?.kind === 'held') notices.push(describeChange([path], workspace))
+      else if (!isOld) notices.push(...refuse(path, workspace))
+      before.git[path] = { risks, kind: known?.kind ?? 'nested' }
+    }
+  }
+
+  function findChanged(): void {
+    const now = listTable(told, workspace).map((path) => [path, summarize(path)] as const)
+    const changed = now.filter(
+      ([path, is]) => is !== '' && is !== before.told[path] && !isLifted(path),
+    )
+    before.told = Object.fromEntries(now)
+    const paths = changed.map(([path]) => path)
+    if (paths.length > 0) notices.push(describeChange(paths, workspace))
+  }
+
+  /** A state folder that is full or gone costs the look after a kill, not the run. */
+  function writeNote(): void {
+    const text = JSON.stringify({ place, before, made: [...made] } satisfies Note)
+    ifSeen(() => writeFileSync(note, text, { mode: 0o600 }))
+    hasNote = true
+  }
+
+  /** While the sandbox is being made: nothing runs in it yet. */
+  function lookAtNested(): void {
+    if (living.size === 0) return
+    const { enteredMs } = before
+    const old = Object.entries(folders.listNested()).filter(
+      ([path]) => (look(path)?.ctimeMs ?? 0) < enteredMs,
+    )
+    hasSeenAll = folders.sawAll
+    for (const [path, risks] of old) before.git[path] ??= { risks, kind: 'nested' }
+  }
+
+  function begin(): void {
+    before = lookBefore()
+    for (const path of Object.keys(before.git)) {
+      if (look(path) === null && makeToHold(path)) made.add(path)
+    }
+    // Where the system has no watch left, there is the look at the end.
+    watcher = ifSeen(() => watch(workspace, { persistent: false }))
+    watcher?.on('error', () => watcher?.close())
+    watcher?.on('change', (_, name) => {
+      if (isTop(String(name), before)) refusePlanted()
+    })
+    setImmediate(lookAtNested)
+    noting = setTimeout(writeNote, noteAfterMs).unref()
+  }
+
+  function isTop(name: string, { named, missingAbove }: Before): boolean {
+    const path = join(workspace, name)
+    const is = named[path]
+    if (is !== undefined) return is !== isThere
+    return missingAbove.includes(path) || refused.some((entry) => fits(entry, name))
+  }
+
+  function lookAfter(): void {
+    refusePlanted()
+    refuseGitFiles()
+    findChanged()
+  }
+
+  function end(): void {
+    watcher?.close()
+    clearTimeout(noting)
+    if (hasNote) rmSync(note, { force: true })
+    hasNote = false
+  }
+
+  return {
+    enter(id, file) {
+      living.add(id)
+      if (living.size > 1) return
+      note = file
+      begin()
+    },
+    listPresent() {
+      const git = Object.entries(before.git).filter(([, { kind }]) => kind !== 'nested')
+      const places = [
+        ...Object.keys(before.named),
+        ...listTable(refused.filter(isPattern), workspace),
+      ]
+      const named = places.filter((path) => path !== own || !look(own)?.isDirectory())
+      const held = [...git.map(([path]) => path), ...named].filter((path) => !isLifted(path))
+      return [...new Set(held.flatMap((path) => findInside(path, [workspace, ...gitStores])))]
+    },
+    leave(id) {
+      if (!living.delete(id)) return
+      lookAfter()
+      if (living.size === 0) end()
+    },
+    close() {
+      if (living.size > 0 || earlier) lookAfter()
+      living.clear()
+      end()
+      // Not with each run: it takes longer than all else here.
+      for (const path of made) removeMade(path)
+    },
+    takeNotices: () => notices.splice(0),
+  }
+}
+
+/** Looks at what the runs of a killed process have left, whose notes (`enter`) are in that folder of this user. */
+export function refuseLeft(folder: string): void {
+  for (const name of lookIntoFolder(folder).filter((name) => name.startsWith('note-'))) {
+    const kept = ifSeen(() => JSON.parse(readRegularFile(join(folder, name))) as Note)
+    if (kept) findHostRunFiles(kept.place, kept).close()
+  }
+}
+
+interface Note {
+  place: HostRunPlace
+  before: Before
+  /** What was made to be mounted on. */
+  made: string[]
+}
+
+const isPattern = (entry: string) => entry.includes('*')
+
+function fits(entry: string, name: string): boolean {
+  const [start = '', end] = entry.split('*')
+  if (end === undefined) return entry === name
+  return name.startsWith(start) && name.endsWith(end) && !/\.refused(-|$)/.test(name)
+}
+
+function listTable(table: readonly string[], workspace: string): string[] {
+  const names = lookIntoFolder(workspace)
+  return table.flatMap((entry) => {
+    const found = entry.includes('*') ? names.filter((name) => fits(entry, name)) : [entry]
+    return found.map((name) => join(workspace, name))
+  })
 }
 
 /** What lies there, itself and not what it leads to. */
@@ -90,89 +337,56 @@ function look(path: string): Stats | null {
   return ifSeen(() => lstatSync(path, { throwIfNoEntry: false })) ?? null
 }
 
-/** `core.hooksPath` leads git to hooks in another folder (git-config(1)). */
-function findHookFolders(workspace: string): string[] {
-  const text = readText(join(workspace, '.git/config'))
-  const folders = [...text.matchAll(/^\s*hooksPath\s*=\s*"?([^"\n]+?)"?\s*$/gim)]
-  return folders
-    .map(([, path = '']) => relative(workspace, resolve(workspace, path)))
-    .filter((path) => path !== '' && !path.startsWith('..'))
+const isThere = 'there'
+
+/** A mount keeps a file, but not the name of a link, and not where that leads by other links. */
+function describe(path: string): string | null {
+  const found = look(path)
+  if (!found?.isSymbolicLink()) return found && isThere
+  return `${lookAtLink(path)} -> ${ifSeen(() => realpathSync.native(path)) ?? ''}`
 }
 
-/** Submodules lie in each other; nobody goes deeper. */
-const mostLevels = 16
-
-/** The files that git obeys, of a git directory and of every git directory below it. */
-function findGitFiles(folder: string, levels = mostLevels): string[] {
-  const names = lookIntoFolder(folder)
-  const own = names.includes('HEAD') ? gitFiles : []
-  const below = names.filter((name) => !['objects', 'refs', 'logs', 'hooks'].includes(name))
-  return [
-    ...own.map((name) => join(folder, name)).filter((path) => existsSync(path)),
-    ...below.flatMap((name) => {
-      const path = join(folder, name)
-      return levels > 0 && look(path)?.isDirectory() ? findGitFiles(path, levels - 1) : []
-    }),
-  ]
-}
-
-/** Through no link, and no pipe, which would never end. */
-function readText(path: string): string {
-  return look(path)?.isFile() ? (lookIntoFile(path) ?? '') : ''
+/** Tells one state of a file, or of a folder and what is directly in it, from another; empty where nothing is. */
+function summarize(path: string): string {
+  const found = look(path)
+  if (!found) return ''
+  const below = found.isDirectory() ? readdirSync(path).map((name) => join(path, name)) : []
+  const states = (below.length > 0 ? below : [path]).flatMap((each) => look(each) ?? [])
+  return states.map(({ ino, size, mtimeMs }) => `${ino} ${size} ${mtimeMs}`).join()
 }
 
 /** The canonical path of what exists in one of the folders that a run may write. */
 function findInside(path: string, folders: readonly string[]): string[] {
-  const real = ifSeen(() => realpathSync.native(path))
+  const real = look(path) && ifSeen(() => realpathSync.native(path))
   if (real === null) return []
   return folders.some((folder) => real !== folder && isWithin(real, folder)) ? [real] : []
 }
 
-/** Sections and keys by which a configuration of git runs programs or leads to other configurations (git-config(1)). */
-const runningSettings: readonly string[] = [
-  String.raw`\[\s*(?:alias|include|includeIf|filter|diff|merge|difftool|mergetool|credential|gpg|pager)\b`,
-  String.raw`\[\s*(?:browser|man|guitool|trailer|sendemail|imap|instaweb|protocol)\b`,
-  String.raw`(?:^|\])\s*(?:fsmonitor|hooksPath|templateDir|sshCommand|pager|editor|askPass|gitProxy|worktree)\s*=`,
-  String.raw`(?:^|\])\s*(?:command|program|helper|textconv|diffFilter|alternateRefsCommand)\s*=`,
-  String.raw`(?:^|\])\s*(?:uploadpack|receivepack|vcs|recentObjectsHook|packObjectsHook|authorsProg)\s*=`,
-  // Of a submodule: `!` and a command.
-  String.raw`(?:^|\])\s*update\s*=[\s"\\]*!`,
-]
-const runningSetting = new RegExp(runningSettings.join('|'), 'im')
-
-/** What `git init` makes in every new repository. */
-function isHarmless(path: string, found: Stats): boolean {
-  if (path.endsWith('/.git')) return found.isDirectory()
-  if (path.endsWith('/.git/config')) return found.isFile() && !runningSetting.test(readText(path))
-  if (!path.endsWith('/.git/hooks') || !found.isDirectory()) return false
-  return readdirSync(path).every((name) => name.endsWith('.sample'))
-}
-
-const mostRefused = 100
+const mostNumbered = 100
 
 /** Moves the file beside its old name, so that nothing is lost. */
 function refuse(path: string, workspace: string): string[] {
   const made = `This run has made ${relative(workspace, path)}, which programs outside of the sandbox would run or obey`
-  const folder = dirname(path)
-  let fd: number | null = null
   try {
-    fd = openSync(folder, constants.O_DIRECTORY | constants.O_NOFOLLOW)
-    const inside = `/proc/self/fd/${fd}`
-    // A link that a run lays above it must not lead the host's own hand elsewhere, whenever it does so.
-    if (readlinkSync(inside) !== folder) return []
-    let free = `${basename(path)}.refused`
-    for (let n = 2; look(join(inside, free)) !== null; n++) {
-      if (n > mostRefused) throw new Error('there are too many refused ones already')
-      free = `${basename(path)}.refused-${n}`
-    }
-    renameSync(join(inside, basename(path)), join(inside, free))
-    const name = relative(workspace, join(folder, free))
+    const free = within(path, (at) => {
+      let name = `${at}.refused`
+      for (let n = 2; look(name) !== null; n++) {
+        name = `${at}.refused-${n > mostNumbered ? createId('n') : n}`
+      }
+      renameSync(at, name)
+      return basename(name)
+    })
+    if (free === null) return []
+    const name = relative(workspace, join(dirname(path), free))
     return [
       `${made}; it is now called ${name}. To let runs write it, name it in \`writable_folders\` of your configuration`,
     ]
   } catch (error) {
     return [`${made}, and it could not be renamed: ${messageOf(error)}`]
-  } finally {
-    if (fd !== null) closeSync(fd)
   }
+}
+
+function describeChange(paths: readonly string[], workspace: string): string {
+  const names = paths.map((path) => relative(workspace, path)).join(', ')
+  return `Changed during this run: ${names}. Programs outside of the sandbox run or obey what is in there, so look at it before you start them`
 }

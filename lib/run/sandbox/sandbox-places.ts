@@ -15,7 +15,7 @@ import {
 } from '../../system/look.ts'
 import type { Request } from '../../protocol/request/request.ts'
 import { type HiddenPlace, hideInHome, secretPaths } from './home-places.ts'
-import { findHostRunFiles, type HostRunFiles } from './host-run-files.ts'
+import type { HostRunFiles, HostRunPlace } from './host-run-files.ts'
 
 /** Where a sandboxed run may work. Every path is canonical and exists. */
 export interface WorkPlaces {
@@ -51,6 +51,8 @@ export interface PlacesOptions {
   hidden: readonly string[]
   /** Files and folders of the home that runs may see, though no table names them or though they are secrets. */
   visible: readonly string[]
+  /** What is the same for every run in one workspace. */
+  hostRun: (place: Pick<HostRunPlace, 'workspace' | 'gitStores' | 'declared'>) => HostRunFiles
 }
 
 /**
@@ -83,7 +85,7 @@ export function findWorkPlaces(request: Request, options: PlacesOptions): WorkPl
     workspace,
     writable,
     fixed: writes ? writable.map((path) => (path === workspace ? root : fix(path))) : [root],
-    hostRun: writes ? findHostRunFiles(workspace, stores, declared) : nothingToRun,
+    hostRun: writes ? options.hostRun({ workspace, gitStores: stores, declared }) : nothingToRun,
     tmp: findFolder('/tmp'),
     cwd: request.cwd,
   }
@@ -129,7 +131,13 @@ function isHiddenBy(path: string, { path: folder, shown }: HiddenPlace): boolean
 }
 
 /** A run that writes nothing leaves nothing to be run. */
-const nothingToRun: HostRunFiles = { listPresent: () => [], refusePlanted: () => [] }
+const nothingToRun: HostRunFiles = {
+  enter: () => undefined,
+  listPresent: () => [],
+  leave: () => undefined,
+  close: () => undefined,
+  takeNotices: () => [],
+}
 
 /** `home`: `$HOME`, or null where that is not set. */
 export function findHomes(home: string | null): string[] {

@@ -17,6 +17,7 @@ import {
   sharedFolder,
 } from './sandbox-arguments.ts'
 import { createSandboxFilter } from './sandbox-filter.ts'
+import { findHostRunFiles, type HostRunFiles, type HostRunPlace } from './host-run-files.ts'
 import { emptyNamespace, openSandboxFolder, type SandboxFolder } from './sandbox-folder.ts'
 import {
   findHomes,
@@ -29,9 +30,11 @@ import {
 import { isolation, probeSandbox, type SandboxProbe, withoutNetwork } from './sandbox-probe.ts'
 import { isScarce } from '../start-failure.ts'
 
-export interface SandboxOptions extends Omit<PlacesOptions, 'homes'> {
+export interface SandboxOptions extends Omit<PlacesOptions, 'homes' | 'hostRun'> {
   /** `$HOME`; null where that is not set. */
   home: string | null
+  /** `$XDG_CONFIG_HOME`. */
+  configHome?: string | null
   /** nacre's own folder; no sandbox sees it. Null: nothing is kept. */
   stateDir: string | null
   /** The store of artifacts, of which an owner's runs see their own; null: none are kept. */
@@ -71,8 +74,22 @@ export function createSandbox(options: SandboxOptions): Sandbox {
   let opened: SandboxFolder | null = null
   let canRestore: boolean | null = null
   let inherited: GivenFile[] | null = null
-  const looked: PlacesOptions = { ...options, homes: findHomes(options.home) }
+  const homes = findHomes(options.home)
+  const hostRuns = new Map<string, HostRunFiles>()
+  const looked: PlacesOptions = { ...options, homes, hostRun }
   const worksOf = new WeakMap<Request, WorkPlaces>()
+
+  function hostRun(
+    place: Pick<HostRunPlace, 'workspace' | 'gitStores' | 'declared'>,
+  ): HostRunFiles {
+    const [home = '/'] = homes
+    const key = JSON.stringify(place)
+    const configs = ['.gitconfig', '.config/git/config'].map((name) => join(home, name))
+    if (options.configHome) configs.push(join(options.configHome, 'git/config'))
+    const found = hostRuns.get(key) ?? findHostRunFiles({ ...place, gitConfigs: configs, home })
+    hostRuns.set(key, found)
+    return found
+  }
 
   function openFolder(): SandboxFolder {
     // Whoever clears the state folder may have removed it.
@@ -125,6 +142,9 @@ export function createSandbox(options: SandboxOptions): Sandbox {
     const folder = openFolder()
     const places = findAllPlaces(request)
     const status = folder.statusFile(request.id)
+    // That of a session outlives the run for which its shell is started.
+    const life = use ? `shell of ${request.id}` : request.id
+    places.hostRun.enter(life, folder.noteFile(request.id))
     const { outside, inside } = separateLoaderVariables(launch.env)
     const given = [...(inherited ??= coverInherited()), ...(launch.files ?? [])]
     const mounts = composeMounts({
@@ -161,7 +181,11 @@ export function createSandbox(options: SandboxOptions): Sandbox {
         { fd: 4, from: status, access: 'write' },
         ...mounts.files,
       ],
-      settle: () => emptyNamespace(status),
+      async settle() {
+        const ended = await emptyNamespace(status)
+        if (use) places.hostRun.leave(life)
+        return ended
+      },
       ...(use ? { shared: sharedFolder } : {}),
     }
     if (!request.pty) return confined
@@ -177,6 +201,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
     forgetPlaces: (request) => void worksOf.delete(request),
     statusFile: (runId) => openFolder().statusFile(runId),
     close() {
+      for (const files of hostRuns.values()) files.close()
       opened?.remove()
       opened = null
     },

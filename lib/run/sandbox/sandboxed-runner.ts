@@ -72,7 +72,10 @@ export async function runInSandbox(
       } catch (error) {
         forgetStatus()
         const isChanged = error instanceof StartError && error.failure.code === changedMeanwhile
-        if (!isChanged || tries === mostTries) throw error
+        if (!isChanged || tries === mostTries) {
+          places?.hostRun.leave(request.id)
+          throw error
+        }
         sandbox.forgetPlaces(request)
       }
     }
@@ -100,6 +103,7 @@ export async function runInSandbox(
         }
       }
       await output.release()
+      places?.hostRun.leave(request.id)
       // It never came to the sandbox, whose places may not even be there.
       if (exit.notStarted) return told(exit)
       if (notStarted) return { ...told(exit), notStarted }
@@ -109,7 +113,7 @@ export async function runInSandbox(
       if (places === null) return told(ending)
       const refused = output.tellsOfRefusal() && !refusal.test(request.command)
       const notices = refused ? [describeRefusal(places)] : []
-      return told(ending, [...notices, ...places.hostRun.refusePlanted()])
+      return told(ending, [...notices, ...places.hostRun.takeNotices()])
     }
   }
 
@@ -181,7 +185,7 @@ function watchOutput(sink: OutputSink): WatchedOutput {
 
 function describeRefusal({ writable, tmp }: WorkPlaces): string {
   const open = [...writable, `a private ${tmp}`].join(' and ')
-  return `A write was refused: the sandbox lets this run write ${open}, but for what programs outside of it run or obey (.git/hooks, .git/config, .vscode, …). To let runs write more, name it in \`writable_folders\` of your configuration`
+  return `A write was refused: the sandbox lets this run write ${open}, but for what programs outside of it run or obey (.git/hooks, .git/config, .vscode, …). For settings of git use \`git -c key=value …\` and push without \`-u\`, or ask the user to run \`git config …\` or \`git remote add …\`. To let runs write more, name it in \`writable_folders\` of your configuration`
 }
 
 /** Whether bwrap could not begin the command. */

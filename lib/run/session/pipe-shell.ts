@@ -100,6 +100,7 @@ export async function startPipeShell(
     endInput()
     files.close()
     usage?.close()
+    void program.launch.settle?.()
     answer({ code, signal: name })
     tellEnded({ code, signal: name })
   })

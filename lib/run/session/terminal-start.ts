@@ -112,7 +112,10 @@ async function startShell(
     })
     const end = () => void shell.close()
     signal.addEventListener('abort', end, { once: true })
-    void shell.ended.then(() => signal.removeEventListener('abort', end))
+    void shell.ended.then(() => {
+      signal.removeEventListener('abort', end)
+      return launch.settle?.()
+    })
     if (shell.terminal) terminal.arise(shell.terminal)
     return shell
   } catch (error) {

@@ -122,9 +122,8 @@ door('a named pipe of the host as standard input is not written', async (places)
 
 const planted: Readonly<Record<string, string>> = {
   '.envrc': 'echo evil >.envrc',
-  '.nacre': 'mkdir .nacre; echo {} >.nacre/config.json',
-  '.vscode': 'mkdir -p .vscode; echo {} >.vscode/tasks.json',
-  '.git/commondir': 'echo /tmp/evil >.git/commondir',
+  '.nacre': 'mkdir n; echo {} >n/config.json; mv n .nacre',
+  '.vscode': 'mkdir v; echo {} >v/tasks.json; mv v .vscode',
   '.husky': 'ln -s /tmp .husky',
 }
 
