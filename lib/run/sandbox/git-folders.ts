@@ -42,7 +42,7 @@ const mostLevels = 16
 /** Packages and the like, in which nobody stands when git is asked. */
 const passedOver: ReadonlySet<string> = new Set(['node_modules', '.git', '.venv', 'target'])
 /** A folder that has just been changed may change again within the same tick of the clock of its times. */
-const tickMs = 50
+export const tickMs = 50
 
 interface KnownFolder {
   ctimeMs: number

@@ -13,78 +13,26 @@ import { basename, dirname, join, relative } from 'node:path'
 import { messageOf } from '../../protocol/errors.ts'
 import { createId } from '../../protocol/wire.ts'
 import { ifSeen, isWithin, lookAtLink, lookIntoFolder, readRegularFile } from '../../system/look.ts'
-import { createGitFolders, isEmptyGitFile, makeToHold, removeMade, within } from './git-folders.ts'
+import {
+  createGitFolders,
+  isEmptyGitFile,
+  makeToHold,
+  removeMade,
+  tickMs,
+  within,
+} from './git-folders.ts'
 import { followGitSettings } from './git-settings.ts'
-
-/**
- * What programs of the host run or obey later on their own, by its path in the workspace: whoever could write it in a
- * sandbox would run commands outside of it. It is held: mounted read-only where it is there, unless the person declares
- * it (`writable_folders`). A file of git (`git-folders.ts`) that is not there is held too, by an empty one. Any other
- * is refused: renamed when a run makes it, since a mount would need something at the root of the workspace, which
- * `git add -A` and the like would find there.
- */
-const refused: readonly string[] = [
-  // Repositories, and what they run.
-  ...['.git', '.hg/hgrc', '.jj', '.svn', '.husky'],
-  // direnv(1) and its like, debuggers and terminals, and the settings of nacre itself.
-  ...['.envrc', '.autoenv', '.mise.toml', '.gdbinit', '.lldbinit', '.tmux.conf', '.nacre'],
-  // Tasks, debuggers and settings that editors load with a folder.
-  ...[
-    '.vscode',
-    '*.code-workspace',
-    '.zed',
-    '.idea',
-    '.fleet',
-    '.devcontainer',
-    '.devcontainer.json',
-  ],
-  ...['.exrc', '.vimrc', '.nvimrc', '.nvim.lua', '.lvimrc', '.dir-locals.el'],
-  // Settings, hooks and servers that coding agents start with a folder.
-  ...[
-    '.claude',
-    '.codex',
-    '.cursor',
-    '.gemini',
-    '.mcp.json',
-    '.opencode',
-    'opencode.json',
-    '.aider*',
-  ],
-  ...['.continue', '.windsurf', '.kiro', '.roo', '.clinerules', '.copilot'],
-]
-
-/** What programs read that somebody starts on purpose, and what everyday work writes: told, if a run has changed it. */
-const told: readonly string[] = [
-  ...[
-    '.npmrc',
-    '.yarnrc.yml',
-    '.pnp.cjs',
-    '.pnpmfile.cjs',
-    '.cargo/config.toml',
-    '.bazelrc',
-    '.buckconfig',
-  ],
-  ...['.tool-versions', '.python-version', '.ruby-version'],
-  ...[
-    '.github/workflows',
-    '.gitlab-ci.yml',
-    '.circleci',
-    '.pre-commit-config.yaml',
-    'lefthook.yml',
-  ],
-  ...['AGENTS.md', 'CLAUDE.md', 'GEMINI.md', '.cursorrules'],
-  ...['.gitmodules', '.gitattributes', '.git/info/attributes', '.git/objects/info/alternates'],
-  // What is left of a rebase may hold commands for its next step.
-  ...['.git/rebase-merge', '.git/rebase-apply', '.git/sequencer'],
-]
+import { isRefusedName, isPattern, listTable, refused, told } from './host-run-names.ts'
 
 /** The files of the host in one workspace, while runs in it live. */
 export interface HostRunFiles {
   /**
    * To be called before what may write the workspace is started. `note`: a file to be written for whoever clears up
-   * after a kill of this process (`refuseLeft`).
+   * after a kill of this process (`refuseLeft`). `isIdle`: whether a shell that waits is all there is of it.
    */
-  enter(id: string, note: string): void
+  enter(id: string, note: string, isIdle: () => boolean): void
+  /** To be called when a run begins; the answer, when it has ended. */
+  run(): () => void
   /** Gives the canonical paths that exist inside of the workspace: to be mounted read-only. */
   listPresent(): string[]
   /** To be called when that has ended, once or more. What it has made is refused. */
@@ -139,7 +87,11 @@ export function findHostRunFiles(place: HostRunPlace, earlier?: Omit<Note, 'plac
   const isLifted = (path: string) => lifted.some((open) => isWithin(path, open))
   const isInside = (path: string) => path !== workspace && isWithin(path, workspace)
   const folders = createGitFolders(workspace, gitStores)
-  const living = new Set<string>()
+  const living = new Map<string, () => boolean>()
+  let running = 0
+  /** Nothing in a sandbox acts: what is made now is the person's. */
+  let isResting = false
+  let rootMs = 0
   const notices: string[] = []
   const made = new Set(earlier?.made)
   let before: Before = earlier?.before ?? nothing
@@ -241,17 +193,35 @@ export function findHostRunFiles(place: HostRunPlace, earlier?: Omit<Note, 'plac
     watcher = ifSeen(() => watch(workspace, { persistent: false }))
     watcher?.on('error', () => watcher?.close())
     watcher?.on('change', (_, name) => {
-      if (isTop(String(name), before)) refusePlanted()
+      if (!isTop(String(name), before)) return
+      if (isResting) accept(join(workspace, String(name)))
+      else refusePlanted()
     })
     setImmediate(lookAtNested)
     noting = setTimeout(writeNote, noteAfterMs).unref()
+  }
+
+  /** What is there now is the person's. */
+  function accept(made: string): void {
+    for (const path of listNamed().filter((path) => isWithin(path, made))) {
+      before.named[path] = describe(path)
+    }
+    before.missingAbove = before.missingAbove.filter((path) => !isWithin(path, made))
+  }
+
+  /** Whether names may have come to the root since this was last asked. */
+  function hasNewNames(): boolean {
+    const mtimeMs = look(workspace)?.mtimeMs ?? 0
+    const isSame = mtimeMs === rootMs
+    rootMs = Date.now() - mtimeMs > tickMs ? mtimeMs : 0
+    return !isSame
   }
 
   function isTop(name: string, { named, missingAbove }: Before): boolean {
     const path = join(workspace, name)
     const is = named[path]
     if (is !== undefined) return is !== isThere
-    return missingAbove.includes(path) || refused.some((entry) => fits(entry, name))
+    return missingAbove.includes(path) || isRefusedName(name)
   }
 
   function lookAfter(): void {
@@ -268,11 +238,23 @@ export function findHostRunFiles(place: HostRunPlace, earlier?: Omit<Note, 'plac
   }
 
   return {
-    enter(id, file) {
-      living.add(id)
+    enter(id, file, isIdle) {
+      isResting = false
+      living.set(id, isIdle)
       if (living.size > 1) return
       note = file
       begin()
+    },
+    run() {
+      running++
+      // The watcher may hear of it only after the run has begun, or ended.
+      if (isResting && hasNewNames()) accept(workspace)
+      isResting = false
+      return () => {
+        if (--running > 0) return
+        if (hasNewNames()) refusePlanted()
+        isResting = [...living.values()].every((isIdle) => isIdle())
+      }
     },
     listPresent() {
       const git = Object.entries(before.git).filter(([, { kind }]) => kind !== 'nested')
@@ -313,22 +295,6 @@ interface Note {
   before: Before
   /** What was made to be mounted on. */
   made: string[]
-}
-
-const isPattern = (entry: string) => entry.includes('*')
-
-function fits(entry: string, name: string): boolean {
-  const [start = '', end] = entry.split('*')
-  if (end === undefined) return entry === name
-  return name.startsWith(start) && name.endsWith(end) && !/\.refused(-|$)/.test(name)
-}
-
-function listTable(table: readonly string[], workspace: string): string[] {
-  const names = lookIntoFolder(workspace)
-  return table.flatMap((entry) => {
-    const found = entry.includes('*') ? names.filter((name) => fits(entry, name)) : [entry]
-    return found.map((name) => join(workspace, name))
-  })
 }
 
 /** What lies there, itself and not what it leads to. */

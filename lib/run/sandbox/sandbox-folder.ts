@@ -10,6 +10,7 @@ import {
 import { join } from 'node:path'
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
 import { nowMs } from '../../system/clock.ts'
+import { ifSeen } from '../../system/look.ts'
 import { makePrivateFolder } from '../../system/private-files.ts'
 import {
   describeProcess,
@@ -106,6 +107,14 @@ export function readStatus(
     return value === undefined ? null : Number(value)
   }
   return { initPid: find('child-pid'), exitCode: find('exit-code') }
+}
+
+/** Whether a shell that has no process of its own is all that the namespace has (proc_pid_task(5), `children`). */
+export function hasOnlyShell(file: string): boolean {
+  const childrenOf = (pid: number | string) =>
+    ifSeen(() => readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8'))?.match(/\d+/g) ?? []
+  const [shell, ...others] = childrenOf(readStatus(file)?.initPid ?? '')
+  return shell !== undefined && others.length === 0 && childrenOf(shell).length === 0
 }
 
 /** The kernel ends a whole pid namespace within this time, or something hangs in it. */

@@ -133,6 +133,7 @@ function isHiddenBy(path: string, { path: folder, shown }: HiddenPlace): boolean
 /** A run that writes nothing leaves nothing to be run. */
 const nothingToRun: HostRunFiles = {
   enter: () => undefined,
+  run: () => () => undefined,
   listPresent: () => [],
   leave: () => undefined,
   close: () => undefined,

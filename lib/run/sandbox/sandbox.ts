@@ -18,7 +18,12 @@ import {
 } from './sandbox-arguments.ts'
 import { createSandboxFilter } from './sandbox-filter.ts'
 import { findHostRunFiles, type HostRunFiles, type HostRunPlace } from './host-run-files.ts'
-import { emptyNamespace, openSandboxFolder, type SandboxFolder } from './sandbox-folder.ts'
+import {
+  emptyNamespace,
+  hasOnlyShell,
+  openSandboxFolder,
+  type SandboxFolder,
+} from './sandbox-folder.ts'
 import {
   findHomes,
   findWorkPlaces,
@@ -144,7 +149,11 @@ export function createSandbox(options: SandboxOptions): Sandbox {
     const status = folder.statusFile(request.id)
     // That of a session outlives the run for which its shell is started.
     const life = use ? `shell of ${request.id}` : request.id
-    places.hostRun.enter(life, folder.noteFile(request.id))
+    places.hostRun.enter(
+      life,
+      folder.noteFile(request.id),
+      () => use !== undefined && hasOnlyShell(status),
+    )
     const { outside, inside } = separateLoaderVariables(launch.env)
     const given = [...(inherited ??= coverInherited()), ...(launch.files ?? [])]
     const mounts = composeMounts({

@@ -52,9 +52,11 @@ export async function runInSandbox(
   // shell has started before, goes on.
   const places = ifSeen(() => sandbox.findPlaces(request))
   const isFresh = request.session === null
+  const endRun = places?.hostRun.run()
   /** How it was stopped, once it was. */
   let stopping: Parameters<Running['stop']> | null = null
   let attempt = await begin().catch(async (error: unknown) => {
+    endRun?.()
     await sealed.release()
     throw error
   })
@@ -120,7 +122,10 @@ export async function runInSandbox(
   return followRunning(() => attempt.running, {
     sandbox: use,
     bounds: places && { network: use.network, writable: places.writable },
-    exited: follow().finally(() => sealed.release()),
+    exited: follow().finally(() => {
+      endRun?.()
+      return sealed.release()
+    }),
     stop(...how) {
       stopping = how
       return attempt.running.stop(...how)

@@ -281,6 +281,31 @@ if (obstacle === null) {
   )
 
   test(
+    'what a person made while the shell of a session waited was taken for its own',
+    withPlaces(async ({ run, workspace }) => {
+      await run('true', { session: 's' })
+      mkdirSync(join(workspace, '.vscode'))
+      writeFileSync(join(workspace, '.vscode/settings.json'), '{}')
+      await run('echo evil >.envrc', { session: 's' })
+      await until(() => existsSync(join(workspace, '.envrc.refused')))
+      await run('true', { session: 's' })
+      assert.ok(existsSync(join(workspace, '.vscode/settings.json')))
+      await run('exit', { session: 's' })
+      assert.ok(existsSync(join(workspace, '.vscode/settings.json')))
+    }),
+  )
+
+  test(
+    'what the last command of a run made in a session was taken for a person’s',
+    withPlaces(async ({ run, workspace }) => {
+      for (let round = 0; round < 20; round++) {
+        await run('echo evil >.envrc', { session: 's' })
+        assert.not(existsSync(join(workspace, '.envrc')))
+      }
+    }),
+  )
+
+  test(
     'what the shell of a session left at its end stayed',
     withPlaces(async ({ run, workspace }) => {
       await run('trap "git init -q sub; git -C sub config core.fsmonitor evil" EXIT', {

@@ -18,6 +18,7 @@ function mount(
       leave: () => undefined,
       close: () => undefined,
       takeNotices: () => [],
+      run: () => () => undefined,
     },
     tmp: '/tmp',
     cwd: '/w',
