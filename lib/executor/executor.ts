@@ -95,7 +95,9 @@ export function createExecutor(options: ExecutorOptions): Executor {
     options.guard ?? createGuard({ ...options.guardOptions, home: environment['HOME'] ?? '/' })
   const guard: Guard = (request) =>
     originPolicies[request.origin].guardRules === 'all' && request.sandbox !== 'off'
-      ? runners.isConfined(request).then((isConfined) => ownGuard({ ...request, isConfined }))
+      ? untilStarted(runners.isConfined(request)).then((isConfined) =>
+          ownGuard({ ...request, isConfined }),
+        )
       : ownGuard(request)
   const ending = new AbortController()
   const folders = new Map<string, FixedFolder>()
@@ -147,7 +149,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
   const context = { ...options, cwd, home, workspace }
   fixWorkspace(defaults?.workspace ? resolve(cwd, expandHome(defaults.workspace, home)) : workspace)
   let closing: Promise<void> | null = null
-  /** Runs whose process is about to start, and those of the holder whose caller waits. */
+  /** Runs that are about to start, and those of the holder whose caller waits. */
   const starting = new Set<Promise<unknown>>()
   const order = createSessionOrder(ending.signal)
 
@@ -230,12 +232,19 @@ export function createExecutor(options: ExecutorOptions): Executor {
     const begun = openCapture(run.request, text).then((capture) =>
       run.start(runner, capture, startedAt),
     )
-    starting.add(begun)
     try {
-      return await begun
+      return await untilStarted(begun)
     } catch (error) {
       if (!(error instanceof StartError)) throw error
       return run.refuse(notStartedResult(run.request, error.failure, error.reason))
+    }
+  }
+
+  /** `close` waits for what begins here. */
+  async function untilStarted<Begun>(begun: Promise<Begun>): Promise<Begun> {
+    starting.add(begun)
+    try {
+      return await begun
     } finally {
       starting.delete(begun)
     }
@@ -277,13 +286,9 @@ export function createExecutor(options: ExecutorOptions): Executor {
     secrets.hideOwn(origin)
     const workspace = host === null && name !== null ? folders.get(name) : undefined
     const signal = AbortSignal.any([ending.signal, ...(options.signal ? [options.signal] : [])])
-    const held = holder.open().then((it) => it.run(input, { ...options, signal, workspace }))
-    starting.add(held)
-    try {
-      return await held
-    } finally {
-      starting.delete(held)
-    }
+    return untilStarted(
+      holder.open().then((it) => it.run(input, { ...options, signal, workspace })),
+    )
   }
 
   /** Closed before its run is stopped, so that none of those that wait gets its turn. */

@@ -158,8 +158,8 @@ export const kernelEscapes: readonly Escape[] = [
   },
   {
     name: 'a mount left writable',
-    // What is the run's own: its devices, its processes, `/run`, `/tmp` and the workspace.
-    command: `awk '$6 ~ /^rw/ {print $5}' /proc/self/mountinfo | grep -vE '^/(dev(/.*)?|proc|run|tmp|.*work.040space)$' && echo TOP-SECRET`,
+    // What is the run's own: its devices, its processes, `/run`, `/tmp`, the workspace, and empty folders over hidden ones.
+    command: `awk '$6 ~ /^rw/ && !/ - tmpfs /{print $5}' /proc/self/mountinfo | grep -vE '^/(dev(/.*)?|proc|run|tmp|.*work.040space)$' && echo TOP-SECRET`,
     harm: false,
   },
   {
