@@ -83,7 +83,7 @@ test.after(({ folder }) => rmSync(folder, { recursive: true }))
 
 test('holds what a user needs and nothing else', ({ paths }) => {
   const expected = [
-    /^(README\.md|CHANGELOG\.md|SECURITY\.md|LICENSE|package\.json)$/,
+    /^(README\.md|CHANGELOG\.md|LICENSE|package\.json)$/,
     // What README.md leads to.
     /^lib\/repl\/recording\.svg$/,
     /^lib\/(README|RECIPES|config\/CONFIGURATION|guard\/THREATS|doors\/rpc\/PROTOCOL)\.md$/,
