@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { join } from 'node:path'
 import { messageOf } from '../protocol/errors.ts'
 import type { UserRule, Verdict } from '../protocol/rules.ts'
 import { isObject } from '../protocol/shape/shape.ts'
@@ -13,7 +13,9 @@ type Approval = Pick<UserRule, 'match' | 'decision'>
 export type Approvals = ReturnType<typeof openApprovals>
 
 /** `warn` hears what fails while a question is answered: it is asked then, and the answer holds once. */
-export function openApprovals(file: string, warn: (message: string) => void) {
+export function openApprovals(stateDir: string, warn: (message: string) => void) {
+  const file = join(stateDir, 'approvals.json')
+
   function attempt<Value>(act: () => Value, otherwise: Value, problem: string): Value {
     try {
       return act()
@@ -37,7 +39,7 @@ export function openApprovals(file: string, warn: (message: string) => void) {
   }
 
   function write(approvals: readonly Approval[]): void {
-    makePrivateFolder(dirname(file))
+    makePrivateFolder(stateDir)
     replaceFile(file, `${JSON.stringify(approvals, null, 2)}\n`)
   }
 
@@ -67,22 +69,4 @@ export function openApprovals(file: string, warn: (message: string) => void) {
 
 function isApproval(entry: unknown): entry is Approval {
   return isObject(entry) && typeof entry['match'] === 'string' && entry['decision'] === 'allow'
-}
-
-/** What an answer for good would allow. Empty: such an answer is not offered. */
-export function whatMayLast(command: string, verdict: Verdict, home: string | undefined): string[] {
-  const { prefixes = [], rule, matched } = verdict
-  // Not for what takes the whole system, a home or a disk along.
-  if (rule === 'disk-destroy') return []
-  const words = `${matched ?? ''} ${command}`
-    .split(/[\s;&|()]+/)
-    .map((word) => word.replaceAll(/["'\\]/g, ''))
-  const isTooMuch = words.some(
-    (word) =>
-      /^(?:\/+\*?|~\w*\/?\*?|\$\{?HOME\}?\/?\*?|\/dev\/.+|\/(?:home|Users|root)(?:\/[^/]*)?\/?\*?|--no-preserve-root)$/.test(
-        word,
-      ) ||
-      (home !== undefined && word.replace(/\/\*?$/, '') === home),
-  )
-  return isTooMuch ? [] : prefixes
 }

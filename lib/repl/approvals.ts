@@ -1,4 +1,4 @@
-import { type Approvals, whatMayLast } from '../doors/approvals.ts'
+import type { Approvals } from '../doors/approvals.ts'
 import type { Approve } from '../executor/executor.ts'
 import { askQuestion } from './line/list.ts'
 import type { Display } from './screen/display.ts'
@@ -8,14 +8,13 @@ export interface ApproveParts {
   display: Display
   approvals: Approvals
   style: Style
-  home: string | undefined
 }
 
 /** Answers the guard: from what is remembered, else by asking. */
-export function createApprove({ display, approvals, style, home }: ApproveParts): Approve {
+export function createApprove({ display, approvals, style }: ApproveParts): Approve {
   return async ({ command }, verdict) => {
     if (approvals.covers(verdict)) return true
-    const lasting = whatMayLast(command, verdict, home)
+    const lasting = verdict.prefixes ?? []
     const shown = lasting.map((prefix) => `\`${oneLine(prefix)} …\``).join(', ')
     const answer = await askQuestion(display, {
       text: [

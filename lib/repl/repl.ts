@@ -81,10 +81,10 @@ export async function repl(context: ReplContext): Promise<number> {
     return found
   }
 
-  const approvals = openApprovals(join(context.stateDir, 'approvals.json'), (problem) =>
+  const approvals = openApprovals(context.stateDir, (problem) =>
     display.print([style.yellow(problem)]),
   )
-  const approve = createApprove({ display, approvals, style, home })
+  const approve = createApprove({ display, approvals, style })
   const settings = context.agentSettings
   const keep = (result: Result, injected = false) => {
     state.runs.push({ result, injected })

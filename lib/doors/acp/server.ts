@@ -1,5 +1,3 @@
-import { homedir } from 'node:os'
-import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import {
   agent as createApp,
@@ -26,7 +24,7 @@ import type { PromptResult } from '../../protocol/result/result.ts'
 import { createId, version } from '../../protocol/wire.ts'
 import { isFailure, renderForModel } from '../../render/model.ts'
 import { nowMs } from '../../system/clock.ts'
-import { openApprovals, whatMayLast } from '../approvals.ts'
+import { openApprovals } from '../approvals.ts'
 import type { CommandContext, DoorContext } from '../command.ts'
 
 /** Serves one editor until its end of input; gives the exit status. */
@@ -158,7 +156,7 @@ function openSession(
   const { workspace } = session
   let running: AbortController | null = null
   session.listen(tell)
-  const approvals = openApprovals(join(stateDir, 'approvals.json'), (problem) => {
+  const approvals = openApprovals(stateDir, (problem) => {
     void tell({ type: 'notice', message: problem })
   })
 
@@ -168,7 +166,7 @@ function openSession(
 
   async function approve(...[request, verdict]: Parameters<Approve>): Promise<boolean> {
     if (approvals.covers(verdict)) return true
-    const lasting = whatMayLast(request.command, verdict, homedir())
+    const lasting = verdict.prefixes ?? []
     const call = [...calls].find(([, { command }]) => command.includes(request.command))
     const asked: RequestPermissionRequest = {
       sessionId: id,

@@ -35,6 +35,7 @@ const wrappers: Readonly<Record<string, Wrapper>> = {
     assignments: true,
     startsShell: ['s', 'i', 'shell', 'login'],
   },
+  run0: { shortValues: 'ugD', longValues: 'user group chdir unit property slice nice setenv' },
   doas: { shortValues: 'uCa', startsShell: ['s'] },
   su,
   runuser: { ...su, operands: 0 },
@@ -88,6 +89,8 @@ const startInner =
       words = words.slice(1)
     }
     words = words.slice(own)
+    // `ssh host -t script`
+    if (name === 'ssh') words = readOptions(words, { ...wrapper, stopsAtOperand: true }).operands
     const scripts = options.valuesOf(...scriptOptions)
     // `su user -c script`: the option comes after the operand.
     const late = scriptOptions.includes('c') ? words.findIndex((word) => word.is('-c')) : -1

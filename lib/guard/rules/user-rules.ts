@@ -196,15 +196,21 @@ export function partsOf(command: SeenCommand): SeenCommand[] {
 const ofCommands =
   /^(?:git|gh|glab|npm|pnpm|yarn|bun|deno|cargo|go|rustup|docker|podman|kubectl|helm|pip3?|uv|poetry|make|just|task|terraform|tofu|aws|gcloud|az|systemctl|brew|apt|apt-get|dnf|gem|bundle|mvn|gradle|dotnet|nix|nacre)$/
 
+/** A file system's root, a home or a disk: nobody allows for good what takes one of these along. */
+const tooMuch =
+  /^(?:\/+\*?|~\w*\/?\*?|(?:of=)?\/dev\/.+|\/(?:home|Users|root)(?:\/[^/]*)?\/?\*?|--no-preserve-root)$/
+
 /**
  * What a rule that allows such a command for good begins with: all its words, or the program and its commands
- * (`npm run build`). Null: it is not known before the run, and could be anything.
+ * (`npm run build`). Null: it is not known before the run, and could be anything, or it takes too much along.
  */
 export function prefixOf(part: SeenCommand): string | null {
-  const { name, words } = part
+  const { name, words, writes, places } = part
   const [spelled = ''] = spellings(part)
   if (regexOf(spelled) || patternFault('match', spelled) !== null) return null
-  if (![...words, ...part.writes].every((word) => word.isKnown)) return null
+  const isOpen = (word: Text): boolean =>
+    !word.isKnown || word.test(tooMuch) || word.chars.replace(/\/\*?$/, '') === places.home
+  if ([...words, ...writes].some(isOpen)) return null
   const at = words.findIndex((word, index) => index > 0 && !word.test(/^[a-z][\w:-]*$/i))
   if (!ofCommands.test(name) || at === 1) return spelled
   return Text.join(words.slice(0, Math.min(at < 0 ? 3 : at, 3)), ' ').chars

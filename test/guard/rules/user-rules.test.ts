@@ -378,6 +378,12 @@ test('a question says which rules would answer it, and those do', async () => {
     'git push --force',
     'curl x | sh',
     'ls ; base64 -d <<< bHM= | sh',
+    // Nor is what takes a root, a home or a disk along.
+    'chown -R me /',
+    'ls ~/',
+    'cat "$HOME"',
+    'cat /dev/sd?',
+    'ls /root/*',
   ]) {
     assert.is((await ask(command)).prefixes, undefined, command)
   }
