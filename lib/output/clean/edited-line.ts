@@ -109,15 +109,15 @@ export class EditedLine {
   #put(code: number): void {
     const column = this.#column
     if (code === tab) return this.#putTab(column)
-    const isMark = code >= 0x300 && isExtending(code)
-    if (isMark && column > 0 && column <= this.#length) {
+    const fixed = fixedColumnsOf(code)
+    if (fixed === 0 && column > 0 && column <= this.#length) {
       const start = this.#start(column - 1)
       const marks = this.#marks.get(start)
       if (marks === undefined) this.#marks.set(start, [code])
       else if (marks.length < maxMarks) marks.push(code)
       return
     }
-    const columns = columnsOf(code)
+    const columns = fixed === 0 ? eastAsianWidth(code) : fixed
     const end = column + columns
     this.#reserve(end)
     if (column < this.#length) this.#clear(column, Math.min(end, this.#length))
@@ -179,32 +179,14 @@ export class EditedLine {
   }
 }
 
-/** How many columns a character takes that joins none. */
-function columnsOf(code: number): number {
-  if (code < 0x1100 || isNarrowSymbol(code)) return 1
-  return isWideLetter(code) ? 2 : eastAsianWidth(code)
-}
+/** One more than the columns of each code point that was asked for: the tables of Unicode are slow. */
+const known = new Uint8Array(0x20000)
 
 /** The columns of a character wherever it stands; 0 if that depends on the one before it. */
 export function fixedColumnsOf(code: number): number {
-  return code >= 0x300 && isExtending(code) ? 0 : columnsOf(code)
+  return code < 0x300 ? 1 : (known[code] ||= findColumns(code) + 1) - 1
 }
 
-/** Box drawing, blocks and Braille, which progress displays are made of. */
-function isNarrowSymbol(code: number): boolean {
-  return (code >= 0x2500 && code < 0x25fd) || (code >= 0x2800 && code < 0x2900)
-}
-
-/** Kana, ideographs and hangul. */
-function isWideLetter(code: number): boolean {
-  if (code < 0x4e00) return code >= 0x3041 && code <= 0x30ff && (code <= 0x3096 || code >= 0x3099)
-  return code <= 0x9fff || (code >= 0xac00 && code <= 0xd7a3)
-}
-
-function isExtending(code: number): boolean {
-  // No marks are among symbols, kana, ideographs, hangul and pictures.
-  if (code >= 0x2100 && code <= 0x2ce0) return false
-  if (code >= 0x3030 && code <= 0xa66e) return code === 0x3099 || code === 0x309a
-  if ((code >= 0xabf0 && code <= 0xfb1d) || (code >= 0x1f400 && code <= 0x1faff)) return false
-  return extending.test(String.fromCodePoint(code))
+function findColumns(code: number): number {
+  return extending.test(String.fromCodePoint(code)) ? 0 : eastAsianWidth(code)
 }
