@@ -107,18 +107,16 @@ export function sandboxesFolder(stateDir: string): string {
   return join(stateDir, 'sandbox')
 }
 
-/** Removes the folders of nacres that were killed before they could do it, and calls `settle` for each before. */
-export function removeLeftFolders(stateDir: string, settle: (folder: string) => void): void {
-  const places = [...listTemporaryPlaces(), sandboxesFolder(stateDir)]
-  for (const place of places) removeLeftIn(place, settle)
+/** Removes the folders of nacres that were killed before they could do it. */
+export function removeLeftFolders(stateDir: string): void {
+  for (const place of [...listTemporaryPlaces(), sandboxesFolder(stateDir)]) removeLeftIn(place)
 }
 
 /** Removes the folders of killed nacres of this user in one folder. */
-export function removeLeftIn(place: string, settle: (folder: string) => void): void {
+export function removeLeftIn(place: string): void {
   for (const name of lookIntoFolder(place)) {
     const [, owner, pid] = /^nacre-[a-z]+-(\d+-(\d+))-/.exec(name) ?? []
     if (owner === undefined || owner !== nameOwner(Number(pid)) || isRunning(Number(pid))) continue
-    settle(join(place, name))
     removeTemporaryFolder(join(place, name))
   }
 }

@@ -8,7 +8,6 @@ import { limits } from '../../protocol/limits.ts'
 import type { KeptPlace } from '../../protocol/ports.ts'
 import type { Request } from '../../protocol/request/request.ts'
 import type { Result, Survivor, TaskSummary } from '../../protocol/result/result.ts'
-import { refuseLeft } from '../../run/sandbox/host-run-files.ts'
 import { stopTree } from '../../run/stop.ts'
 import {
   type ControlGroup,
@@ -54,7 +53,7 @@ export async function reapKilled(dir: string): Promise<void> {
   const marks = new Set(lost.length > 0 ? listProcesses().map(({ pid }) => markOf(pid)) : [])
   // The nacre of a run that is there may be alive in a pid namespace of its own.
   for (const record of lost) if (!marks.has(record.id)) endRecord(dir, record, [])
-  removeLeftFolders(stateDir, refuseLeft)
+  removeLeftFolders(stateDir)
 }
 
 /** Ends a job of a killed nacre, whatever is left of it. */
@@ -82,7 +81,7 @@ export async function reap(owner: string, stateDir: string): Promise<Survivor[]>
     if (nameOf(record) !== owner || !isLost(record)) continue
     endRecord(dir, record, survivors.get(record.id) ?? [])
   }
-  removeLeftFolders(stateDir, refuseLeft)
+  removeLeftFolders(stateDir)
   removeLeftGroups(groupParent)
   forget(presences, owner)
   return [...survivors.values()].flat()

@@ -1,37 +1,20 @@
-import {
-  type Dirent,
-  lstatSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  closeSync,
-  constants,
-  mkdirSync,
-  openSync,
-  readlinkSync,
-  rmdirSync,
-  unlinkSync,
-  writeFileSync,
-} from 'node:fs'
+import { type Dirent, lstatSync, readdirSync, realpathSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { ifSeen, isWithin, lookAtLink, readRegularFile } from '../../system/look.ts'
-import { findGitRisks, readGitlinks, readSubmodules } from './git-settings.ts'
+import { findGitRisks } from './git-settings.ts'
 
 /** Files of a git directory that git on the host obeys or runs (gitrepository-layout(5), githooks(5)). */
 const gitFiles = ['hooks', 'config', 'config.worktree', 'commondir']
 
-/** By file of a git directory: what of it would have git run programs, or obey other files. */
+/** By file of a git directory, there or not: what of it would have git run programs, or obey other files. */
 export type GitRisks = Record<string, string[]>
 
 export interface GitFolders {
-  /** The files, there or not, of the repository, its worktrees, and submodules, wherever their git directories are. */
+  /** The files of the repository, its worktrees and its submodules. */
   listOwn(): GitRisks
-  /**
-   * Those of other repositories below the workspace, bare ones too: of each that its index names, and as far as the look
-   * goes (`mostFolders`).
-   */
+  /** Those of other repositories below the workspace, bare ones too, as far as the look goes (`mostFolders`). */
   listNested(): GitRisks
-  /** Whether the look saw every folder. */
+  /** Whether that look saw every folder. */
   readonly sawAll: boolean
 }
 
@@ -42,7 +25,7 @@ const mostLevels = 16
 /** Packages and the like, in which nobody stands when git is asked. */
 const passedOver: ReadonlySet<string> = new Set(['node_modules', '.git', '.venv', 'target'])
 /** A folder that has just been changed may change again within the same tick of the clock of its times. */
-export const tickMs = 50
+const tickMs = 50
 
 interface KnownFolder {
   ctimeMs: number
@@ -87,37 +70,22 @@ export function createGitFolders(workspace: string, stores: readonly string[]): 
     return found
   }
 
-  function listGitlinks(): string[] {
-    const parts = roots.flatMap((root) => [
-      join(root, 'index'),
-      // Of a split index (git-update-index(1)).
-      ...readEntries(root).flatMap(({ name }) =>
-        name.startsWith('sharedindex.') ? join(root, name) : [],
-      ),
-    ])
-    const links = parts.flatMap((path) => readGitlinks(ifSeen(() => readFileSync(path)) ?? none))
-    return links.map((path) => resolve(workspace, path)).filter(isInside)
-  }
-
-  const isInside = (path: string) => path !== workspace && isWithin(path, workspace)
-  const isOwn = (path: string) => roots.some((root) => isWithin(path, root))
-
   /** What git takes for the git directory of a folder, and that of its repository, where a run could have written it. */
   function findGitFolder(folder: string): string[] {
     const link = join(folder, '.git')
-    const named = readGitLink(link)
-    const path = ifSeen(() => realpathSync.native(named === null ? link : resolve(folder, named)))
-    if (path === null || !isWithin(path, workspace) || isOwn(path)) return []
+    const named = /^gitdir: (.+)$/m.exec(readText(link))?.[1]
+    const path = ifSeen(() => realpathSync.native(named ? resolve(folder, named) : link))
+    if (path === null || !isWithin(path, workspace)) return []
     // Of a linked worktree.
     return [basename(dirname(path)) === 'worktrees' ? dirname(dirname(path)) : path]
   }
 
   function assess(folders: readonly string[]): GitRisks {
     const files = [...new Set(folders)].flatMap((folder) => findGitFiles(folder))
-    return Object.fromEntries(files.map(({ path, known }) => [path, findRisks(path, known)]))
+    return Object.fromEntries(files.map(({ path, above }) => [path, findRisks(path, above)]))
   }
 
-  function findRisks(path: string, known: readonly string[]): string[] {
+  function findRisks(path: string, above: readonly string[]): string[] {
     const stat = ifSeen(() => lstatSync(path, { throwIfNoEntry: false }))
     if (!stat) return []
     if (stat.isSymbolicLink()) return [`it is a link to ${lookAtLink(path)}`]
@@ -125,61 +93,16 @@ export function createGitFolders(workspace: string, stores: readonly string[]): 
     if (!stat.isFile()) return ['it is no file']
     if (basename(path) !== 'commondir') return findGitRisks(path, workspace)
     const common = resolve(dirname(path), readText(path).trim())
-    return [...known, ...roots].includes(common) ? [] : [`it leads to ${common}`]
+    return [...above, ...roots].includes(common) ? [] : [`it leads to ${common}`]
   }
 
   return {
-    listOwn() {
-      const submodules = readSubmodules(workspace).map((path) => resolve(workspace, path))
-      return assess([...roots, ...submodules.filter(isInside).flatMap(findGitFolder)])
-    },
-    listNested: () => assess([...findNested(), ...listGitlinks().flatMap(findGitFolder)]),
+    listOwn: () => assess(roots),
+    listNested: () => assess(findNested()),
     get sawAll() {
       return sawAll
     },
   }
-}
-
-const none = Buffer.alloc(0)
-
-/** Whether git gets on as if it were not there: what `git init` makes, and what is made here to be mounted on. */
-export function isEmptyGitFile(path: string): boolean {
-  if (basename(path) === 'hooks') return readEntries(path).length === 0
-  return ['', '.'].includes(readText(path).trim())
-}
-
-/**
- * Acts on a name in a folder. A link that a run lays above it must not lead the host's own hand elsewhere, whenever it
- * does so: null, if there is one.
- */
-export function within<Value>(path: string, act: (name: string) => Value): Value | null {
-  const folder = dirname(path)
-  const fd = openSync(folder, constants.O_DIRECTORY | constants.O_NOFOLLOW)
-  try {
-    const inside = `/proc/self/fd/${fd}`
-    return readlinkSync(inside) === folder ? act(join(inside, basename(path))) : null
-  } finally {
-    closeSync(fd)
-  }
-}
-
-/** An empty file of git that says nothing new. False: there is no need, or it could not be made. */
-export function makeToHold(path: string): boolean {
-  const name = basename(path)
-  if (name === 'config') return false
-  const made = ifSeen(() =>
-    within(path, (at) => {
-      if (name === 'hooks') mkdirSync(at)
-      else writeFileSync(at, name === 'commondir' ? '.\n' : '', { flag: 'wx' })
-      return true
-    }),
-  )
-  return made ?? false
-}
-
-export function removeMade(path: string): void {
-  if (!isEmptyGitFile(path)) return
-  ifSeen(() => within(path, basename(path) === 'hooks' ? rmdirSync : unlinkSync))
 }
 
 function findHooks(folder: string): string[] {
@@ -190,35 +113,28 @@ function findHooks(folder: string): string[] {
   })
 }
 
-/**
- * The files that git obeys, of a git directory and of every git directory below it. `known`: the git directories from
- * there up.
- */
+/** Folders of a git directory in which others are. */
+const withGit: ReadonlySet<string> = new Set(['modules', 'worktrees'])
+
+/** The files that git obeys, of a git directory and of those in it. `above`: the git directories from there up. */
 function findGitFiles(
   folder: string,
-  above: readonly string[] = [],
+  outer: readonly string[] = [],
   levels = mostLevels,
-): { path: string; known: readonly string[] }[] {
+): { path: string; above: readonly string[] }[] {
   const entries = readEntries(folder)
   const isGit = entries.some(({ name }) => name === 'HEAD')
-  const known = isGit ? [...above, folder] : above
-  // Of what is no repository yet, what is there already.
-  const isRoot = basename(folder) === '.git'
-  const names = gitFiles.filter(
-    (file) => isGit || (isRoot && entries.some(({ name }) => name === file)),
+  if (levels === 0 || (outer.length === 0 && !isGit)) return []
+  const above = isGit ? [...outer, folder] : outer
+  const own = isGit ? gitFiles.map((name) => ({ path: join(folder, name), above })) : []
+  const below = entries.filter(
+    (entry) => entry.isDirectory() && (!isGit || withGit.has(entry.name)),
   )
-  const own = names.map((name) => ({ path: join(folder, name), known }))
-  const below = entries.filter((entry) => entry.isDirectory() && !withoutGit.has(entry.name))
   return [
     ...own,
-    ...below.flatMap(({ name }) =>
-      levels > 0 ? findGitFiles(join(folder, name), known, levels - 1) : [],
-    ),
+    ...below.flatMap(({ name }) => findGitFiles(join(folder, name), above, levels - 1)),
   ]
 }
-
-/** Folders of a git directory that hold none themselves. */
-const withoutGit: ReadonlySet<string> = new Set(['objects', 'refs', 'logs', 'hooks', 'info'])
 
 function readEntries(path: string): Dirent[] {
   return ifSeen(() => readdirSync(path, { withFileTypes: true })) ?? []
@@ -226,9 +142,4 @@ function readEntries(path: string): Dirent[] {
 
 function readText(path: string): string {
   return ifSeen(() => readRegularFile(path)) ?? ''
-}
-
-/** Null where it is a folder. */
-function readGitLink(path: string): string | null {
-  return /^gitdir: (.+)$/m.exec(readText(path))?.[1] ?? null
 }

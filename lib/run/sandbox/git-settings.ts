@@ -2,53 +2,31 @@ import { statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { ifSeen, isWithin, readRegularFile } from '../../system/look.ts'
 
-/** One entry of a configuration of git (git-config(1), "CONFIGURATION FILE"). */
+/** A line of a configuration of git (git-config(1), "CONFIGURATION FILE"). */
 interface GitSetting {
-  /** Section and key, small, without the subsection: `remote.url`. */
+  /** Section and key, small, without the subsection: `remote.url`. Empty: the line is none that git writes. */
   name: string
-  /** As it is written, with quotes and escapes resolved. */
   value: string
 }
 
-const blank = /(?:\s+|[#;].*)+/y
-const section = /\[([\w.-]+)(?:[ \t]+"(?:[^"\\\n]|\\.)*")?\]/y
-const entry =
-  /([a-z][a-z0-9-]*)[ \t]*(?:=((?:"(?:[^"\\\n]|\\[^])*"|\\[^]|[^"\\\n#;])*)(?:[#;].*)?)?(?:\n|$)/iy
+const section = /^\s*(?:\[([\w.-]+)(?:[ \t]+"(?:[^"\\]|\\.)*")?\])?\s*([^]*?)\s*$/
+const entry = /^([a-z][a-z0-9-]*)\s*(?:=\s*([^"\\#;]*|"[^"\\]*"))?$/i
 
 /**
- * Reads the text as git does; null if git could not. The readers of `.ini` files that exist as packages (which those of
- * git's format are made of) know neither several entries on one line nor continued lines, quotes inside of a value, or
- * a key without a value.
+ * Reads the text line by line. A value that goes on in the next line, or has escapes or a comment in it, is not
+ * understood, so that its line counts as a risk.
  */
-function parseGitSettings(text: string): GitSetting[] | null {
-  const source = text.replace(/^\uFEFF/, '').replaceAll('\r\n', '\n')
-  const found: GitSetting[] = []
-  let at = 0
-  let inside: string | null = null
-  const take = (pattern: RegExp) => {
-    pattern.lastIndex = at
-    const match = pattern.exec(source)
-    if (match) at = pattern.lastIndex
-    return match
-  }
-  for (take(blank); at < source.length; take(blank)) {
-    const opened = take(section)
-    if (opened) {
-      // `[name.sub]` is an old way to write `[name "sub"]`.
-      inside = opened[1]?.split('.')[0] ?? ''
-      continue
-    }
-    const [, key, value = ''] = (inside === null ? null : take(entry)) ?? []
-    if (key === undefined) return null
-    found.push({ name: `${inside}.${key}`.toLowerCase(), value: unquote(value) })
-  }
-  return found
-}
-
-function unquote(written: string): string {
-  const joined = written.replaceAll(/\\([^])/g, (both, char) => (char === '\n' ? '' : both)).trim()
-  const named: Readonly<Record<string, string>> = { n: '\n', t: '\t', b: '\b' }
-  return joined.replaceAll(/\\(.)|"/g, (_, char?: string) => (char ? (named[char] ?? char) : ''))
+function parseGitSettings(text: string): GitSetting[] {
+  let inside = ''
+  return text.split('\n').flatMap((line) => {
+    const [, opened, rest = line] = section.exec(line) ?? []
+    // `[name.sub]` is an old way to write `[name "sub"]`.
+    if (opened !== undefined) inside = opened.split('.')[0] ?? ''
+    if (rest === '' || /^[#;]/.test(rest)) return []
+    const [, key, value = ''] = entry.exec(rest) ?? []
+    if (key === undefined) return [{ name: '', value: rest }]
+    return [{ name: `${inside}.${key}`.toLowerCase(), value: value.replaceAll('"', '') }]
+  })
 }
 
 /** What configures a repository and starts nothing. */
@@ -82,8 +60,7 @@ const updates: ReadonlySet<string> = new Set(['', 'checkout', 'rebase', 'merge',
  */
 export function findGitRisks(file: string, workspace: string): string[] {
   const text = ifSeen(() => readRegularFile(file))
-  const settings = text === null ? null : parseGitSettings(text)
-  if (settings === null) return ['it cannot be read']
+  if (text === null) return ['it cannot be read']
   const isHarmless = ({ name, value }: GitSetting) => {
     // `ext::command` and its like name programs (gitremote-helpers(7)).
     if (addresses.has(name)) return !/^\s*[\w+.-]+::/.test(value)
@@ -91,14 +68,14 @@ export function findGitRisks(file: string, workspace: string): string[] {
     if (name === 'submodule.update') return updates.has(value)
     return harmless.has(name)
   }
-  return settings
+  return parseGitSettings(text)
     .filter((setting) => !isHarmless(setting))
     .map(({ name, value }) => `${name}=${value}`)
 }
 
 /** Where git begins to read, and how it understands what it reads there. */
 export interface GitReading {
-  /** The root of the work tree, from which hooks and programs are named. */
+  /** The root of the work tree, from which hooks are named. */
   workspace: string
   /** What `~` is. */
   home: string
@@ -106,63 +83,20 @@ export interface GitReading {
 
 const mostIncludes = 10
 
-/**
- * What a configuration leads git to: included files, whatever their condition, folders of hooks, programs that are
- * named by a path. They need not be there.
- */
+/** What a configuration leads git to: included files, whatever their condition, and folders of hooks, there or not. */
 export function followGitSettings(file: string, reading: GitReading, depth = 0): string[] {
   const { workspace, home } = reading
   const expand = (path: string) => (path.startsWith('~/') ? join(home, path.slice(2)) : path)
   return readSettings(file).flatMap(({ name, value }) => {
-    if (name === 'include.path' || name === 'includeif.path') {
-      const path = resolve(dirname(file), expand(value))
-      return depth < mostIncludes ? [path, ...followGitSettings(path, reading, depth + 1)] : [path]
-    }
     if (name === 'core.hookspath') return [resolve(workspace, expand(value))]
-    // An alias is what somebody runs on purpose, as any script of the workspace.
-    if (harmless.has(name) || addresses.has(name) || /^alias\.|^core\.worktree$/.test(name))
-      return []
-    const words = value.split(/[\s"';|&()]+/).filter((word) => word.includes('/'))
-    return words.map((word) => resolve(workspace, expand(word))).filter(isFile)
+    if (name !== 'include.path' && name !== 'includeif.path') return []
+    const path = resolve(dirname(file), expand(value))
+    return depth < mostIncludes ? [path, ...followGitSettings(path, reading, depth + 1)] : [path]
   })
 }
 
 function readSettings(file: string): GitSetting[] {
   // Most are not there, and an exception for each would take longer than everything else.
-  const text = isFile(file) ? ifSeen(() => readRegularFile(file)) : null
-  return (text === null ? null : parseGitSettings(text)) ?? []
-}
-
-function isFile(path: string): boolean {
-  return ifSeen(() => statSync(path, { throwIfNoEntry: false })?.isFile()) ?? false
-}
-
-/** The paths of submodules, from the root of the work tree. */
-export function readSubmodules(workspace: string): string[] {
-  const settings = readSettings(join(workspace, '.gitmodules'))
-  return settings.filter(({ name }) => name === 'submodule.path').map(({ value }) => value)
-}
-
-/** The mode of an entry of the index that is a repository of its own (gitformat-index(5)). */
-const gitlinkMode = Buffer.from([0, 0, 0xe0, 0])
-/** Of an entry, up to its mode; and from there to the object's name. */
-const beforeMode = 24
-const modeToName = 16
-
-/**
- * The paths of repositories that git looks into with every `git status`, from its index or a part of it that is shared.
- * Paths of the fourth format, which are written without their common beginning, are not found.
- */
-export function readGitlinks(index: Buffer): string[] {
-  const paths: string[] = []
-  for (let at = index.indexOf(gitlinkMode); at >= 0; at = index.indexOf(gitlinkMode, at + 1)) {
-    if (at < beforeMode) continue
-    for (const hashBytes of [20, 32]) {
-      const flags = at + modeToName + hashBytes
-      if (flags + 2 > index.length) continue
-      const begin = flags + ((index.readUInt8(flags) & 0x40) === 0 ? 2 : 4)
-      paths.push(index.toString('utf8', begin, index.indexOf(0, begin)))
-    }
-  }
-  return paths
+  const isThere = ifSeen(() => statSync(file, { throwIfNoEntry: false }))
+  return parseGitSettings((isThere && ifSeen(() => readRegularFile(file))) ?? '')
 }

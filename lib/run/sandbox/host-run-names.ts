@@ -4,9 +4,8 @@ import { lookIntoFolder } from '../../system/look.ts'
 /**
  * What programs of the host run or obey later on their own, by its path in the workspace: whoever could write it in a
  * sandbox would run commands outside of it. It is held: mounted read-only where it is there, unless the person declares
- * it (`writable_folders`). A file of git (`git-folders.ts`) that is not there is held too, by an empty one. Any other
- * is refused: renamed when a run makes it, since a mount would need something at the root of the workspace, which
- * `git add -A` and the like would find there.
+ * it (`writable_folders`). What is not there is refused: renamed when a run makes it, since a mount would need something
+ * to be mounted on, which `git add -A` and the like would find there. So are the files of git (`git-folders.ts`).
  */
 export const refused: readonly string[] = [
   // Repositories, and what they run.

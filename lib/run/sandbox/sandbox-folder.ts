@@ -24,7 +24,6 @@ import {
   removeTemporaryFolder,
   sandboxesFolder,
 } from '../../system/temporary-folder.ts'
-import { refuseLeft } from './host-run-files.ts'
 
 /** What one executor's sandboxes keep outside of themselves. No sandbox sees it. */
 export interface SandboxFolder {
@@ -41,8 +40,6 @@ export interface SandboxFolder {
   readonly filter: string
   /** Where bwrap tells how one run went; there as long as the run, or the shell of its session, may live. */
   statusFile(runId: string): string
-  /** What is kept for whoever looks at the workspace in the place of a killed nacre. */
-  noteFile(runId: string): string
   remove(): void
 }
 
@@ -73,7 +70,6 @@ export function openSandboxFolder(stateDir: string | null, filter: Uint8Array): 
     artifactsOf: (owner) => openOnce(['artifacts', owner], () => undefined),
     filter: join(path, 'filter'),
     statusFile: (runId) => join(path, `status-${runId}`),
-    noteFile: (runId) => join(path, `note-${runId}`),
     remove: () => removeTemporaryFolder(path),
   }
 }
@@ -84,7 +80,7 @@ function makeBelow(stateDir: string | null, fill: (folder: string) => void): str
   const parent = sandboxesFolder(stateDir)
   try {
     makePrivateFolder(parent)
-    removeLeftIn(parent, refuseLeft)
+    removeLeftIn(parent)
     return makeTemporaryFolder('sandbox', fill, parent)
   } catch {
     // The other place says what speaks against it, where that is no matter of this one.

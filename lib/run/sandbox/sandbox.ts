@@ -149,11 +149,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
     const status = folder.statusFile(request.id)
     // That of a session outlives the run for which its shell is started.
     const life = use ? `shell of ${request.id}` : request.id
-    places.hostRun.enter(
-      life,
-      folder.noteFile(request.id),
-      () => use !== undefined && hasOnlyShell(status),
-    )
+    places.hostRun.enter(life, () => use !== undefined && hasOnlyShell(status))
     const { outside, inside } = separateLoaderVariables(launch.env)
     const given = [...(inherited ??= coverInherited()), ...(launch.files ?? [])]
     const mounts = composeMounts({

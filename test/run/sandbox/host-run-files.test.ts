@@ -1,4 +1,4 @@
-import { execFileSync, spawn } from 'node:child_process'
+import { execFileSync } from 'node:child_process'
 import {
   existsSync,
   mkdirSync,
@@ -11,8 +11,6 @@ import {
 import { dirname, join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { cliCommand } from '../../helpers/cli.ts'
-import { withHome } from '../../helpers/home.ts'
 import { findObstacle, openPlaces, type Places } from '../../helpers/sandbox-places.ts'
 import { until } from '../../helpers/until.ts'
 
@@ -72,10 +70,9 @@ const ways: Readonly<Record<string, Way>> = {
       'git -C sub config core.fsmonitor "$EVIL"; echo "[core] fsmonitor = $EVIL" >>sub/.git/config',
     host: 'git -C sub status',
   },
-  'a new repository that the index names, too far away for a look': {
-    prepare: init,
-    command: `mkdir -p a/{1..700} z/z/z/z && git init -q z/z/z/z && (cd z/z/z/z && ${commit}) && git add z/z/z/z && git -C z/z/z/z config core.fsmonitor "$EVIL"`,
-    host: 'git status',
+  'a setting on the line of its section': {
+    command: 'git init -q sub && echo "[core] fsmonitor = $EVIL" >>sub/.git/config',
+    host: 'git -C sub status',
   },
   'a bare repository': {
     command:
@@ -116,17 +113,6 @@ const ways: Readonly<Record<string, Way>> = {
     },
     command: 'mkdir .githooks && cp "$EVIL" .githooks/post-commit',
     host: commit,
-  },
-  'a program of the workspace that the settings name': {
-    prepare(at) {
-      init(at)
-      write(at('tools/clean'), '#!/bin/sh\ncat\n')
-      git(['-C', at('.'), 'config', 'filter.f.clean', './tools/clean %f'])
-      write(at('.gitattributes'), '*.txt filter=f\n')
-    },
-    command:
-      'cp "$EVIL" tools/clean; mv tools t; mkdir tools; cp "$EVIL" tools/clean; echo x >a.txt',
-    host: 'git add a.txt',
   },
   'settings of one worktree': {
     prepare(at) {
@@ -193,9 +179,8 @@ const ways: Readonly<Record<string, Way>> = {
     command: 'cp "$EVIL" my.code-workspace',
     host: './my.code-workspace',
   },
-  'more files than there are names for': {
-    command:
-      'for n in $(seq 100); do touch .envrc.refused-$n; done; touch .envrc.refused; cp "$EVIL" .envrc',
+  'a file beside one that was refused': {
+    command: 'touch .envrc.refused; cp "$EVIL" .envrc',
     host: '. ./.envrc',
   },
 }
@@ -231,27 +216,6 @@ async function runsEvil(places: Places, way: Way, sandbox: 'workspace' | 'off'):
 }
 
 if (obstacle === null) {
-  test(
-    'what a run had left stayed where its nacre was killed',
-    withHome(async ({ dir, workspace, env }) => {
-      git(['init', '-q', workspace])
-      const command = 'git init -q sub; git -C sub config core.fsmonitor evil; touch up; sleep 600'
-      const [program = '', ...words] = cliCommand()
-      const args = [...words, '--sandbox', 'workspace', '-c', command]
-      const child = spawn(program, args, { cwd: workspace, env, stdio: 'ignore' })
-      await until(() => existsSync(join(workspace, 'up')))
-      const isNoted = () =>
-        readdirSync(join(dir, 'state/nacre/sandbox'), { recursive: true }).some((path) =>
-          String(path).includes('/note-'),
-        )
-      await until(isNoted)
-      child.kill('SIGKILL')
-      await until(() => existsSync(join(workspace, 'sub/.git/config.refused')))
-      assert.not(existsSync(join(workspace, 'sub/.git/config')))
-      await until(() => !existsSync(join(workspace, '.git/commondir')))
-    }),
-  )
-
   for (const [name, way] of Object.entries(ways)) {
     test(
       `the host ran what a run had left: ${name}`,
@@ -266,6 +230,19 @@ if (obstacle === null) {
       }),
     )
   }
+
+  test(
+    'git obeyed what a run had added to the repository before its end',
+    withPlaces(async ({ run, workspace }) => {
+      git(['init', '-q', workspace])
+      rmSync(join(workspace, '.git/hooks'), { recursive: true })
+      const { output } = await run(
+        'cd .git && echo .. >commondir && mkdir hooks && until [ -e commondir.refused ] && [ -e hooks.refused ]; do :; done; ls -d commondir* hooks*',
+        { timeoutSeconds: 10 },
+      )
+      assert.is(output, 'commondir.refused\nhooks.refused\n')
+    }),
+  )
 
   test(
     'what a session left in the background planted after its run stayed',
@@ -356,6 +333,8 @@ if (obstacle === null) {
       const sub = join(workspace, 'sub')
       git(['init', '-q', sub])
       git(['-C', sub, 'config', 'filter.lfs.clean', 'git-lfs clean'])
+      // What is as young as the run counts as made by it.
+      await run('true')
       const result = await run(
         'sleep 0.2; cd sub && git config user.name n && git checkout -qb other',
       )

@@ -469,7 +469,7 @@ else {
     assert.ok(pid > 1)
     await until(() => readProcess(pid)?.zombie ?? true)
     // As the next nacre does at its start.
-    removeLeftIn(tmpdir(), () => undefined)
+    removeLeftIn(tmpdir())
   })
 }
 
