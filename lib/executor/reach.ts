@@ -62,7 +62,7 @@ export function createReach(
    * the other; `taken` settles when the job has read it.
    */
   async function write(id: string, text: string, fields: RequestInput, asked: RunOptions) {
-    const before = typed.get(id) ?? Promise.resolve({ line: '', lines: [] })
+    const before = typed.get(id) ?? Promise.resolve([''])
     const judged = before.then((it) => judgeText(id, it, text, { fields, asked }))
     typed.set(
       id,
@@ -86,17 +86,17 @@ export function createReach(
       const message = `Job \`${id}\` runs outside of your sandbox, or is free to do more; start it anew to write to it`
       throw new MisuseError('outside_sandbox', message, 'job_id')
     }
-    const { line, entered } = readTyped(before.line, text)
-    const command = [...entered, line].join('\n').trim() || ':'
-    const input = { ...there, command, cwd }
-    const verdict = await judgeLines(input, before.lines)
+    const entered = before.slice(0, -1)
+    const lines = readTyped(before.at(-1) ?? '', text)
+    const input = { ...there, command: lines.join('\n').trim() || ':', cwd }
+    const verdict = await judgeLines(input, entered)
     const { decision, reason } = await decide(executor.parse(input), () => verdict, asked)
     if (decision !== 'allow') {
       throw new MisuseError('denied', `Denied, nothing was written: ${reason ?? ''}`, 'text')
     }
     // What a person has allowed is asked about once.
-    const kept = verdict.decision === 'allow' ? entered : []
-    return { line, lines: [...before.lines, ...kept].slice(-linesKept) }
+    const kept = verdict.decision === 'allow' ? lines : lines.slice(-1)
+    return [...entered, ...kept].slice(-linesKept)
   }
 
   /** By itself, and with the lines before it, since what it does depends on them. */
@@ -137,19 +137,16 @@ export function createReach(
   }
 }
 
-/** What a model has typed into a job: the line that is not entered yet, and those before it. */
-interface Typed {
-  line: string
-  lines: readonly string[]
-}
+/** The lines that a model has typed into a job; the last one is not entered yet. */
+type Typed = readonly string[]
 
-const linesKept = 20
+const linesKept = 21
 
 /**
  * As a terminal reads it: Enter is a newline, ^C and ^U drop the line, and a backspace its last character. Other keys
  * are no part of it.
  */
-function readTyped(line: string, text: string): { line: string; entered: string[] } {
+function readTyped(line: string, text: string): string[] {
   const entered: string[] = []
   for (const key of text.replaceAll('\r\n', '\n')) {
     if (key === '\n' || key === '\r') {
@@ -159,7 +156,7 @@ function readTyped(line: string, text: string): { line: string; entered: string[
     else if (key === '\b' || key === '\x7f') line = line.slice(0, -1)
     else if (key >= ' ' || key === '\t') line += key
   }
-  return { line, entered }
+  return [...entered, line]
 }
 
 /** Whether a job may do what a run within its model's bounds may not. */

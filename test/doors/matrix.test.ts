@@ -13,7 +13,10 @@ import * as assert from 'uvu/assert'
 import { cliCommand } from '../helpers/cli.ts'
 import { openHome } from '../helpers/jobs.ts'
 import {
+  artifactIn,
   askModel,
+  bash,
+  logIn,
   promptModel,
   script,
   type ToolCall,
@@ -48,9 +51,6 @@ interface Cell {
   answer: RegExp | Record<Sandbox, RegExp>
 }
 
-const bash = (command: string, more: object = {}): ToolCall => ['bash', { command, ...more }]
-const logIn = (text = '') => /\/\S+\.log/.exec(text)?.[0] ?? text
-const artifactIn = (text = '') => /art_[a-z2-7]{20}/.exec(text)?.[0] ?? text
 const without = (text: string) => new RegExp(`^(?![^]*${text})`)
 
 /** What every owner may ask of the system: `more` is `session`, or nothing for a fresh shell. */
@@ -398,14 +398,14 @@ async function withWorld(use: (world: World) => Promise<void>): Promise<void> {
 }
 
 const obstacle = await findObstacle()
-if (obstacle !== null) console.log(`SKIP the matrix of doors and sandboxes: ${obstacle}`)
+if (obstacle !== null) console.log(`SKIP the doors in sandboxes: ${obstacle}`)
 
-const settings = ['off', 'auto', 'workspace', 'read-only'] as const
+const settings = (['off', 'auto', 'workspace', 'read-only'] as const).slice(0, obstacle ? 1 : 4)
 /** Names of doors, to try these alone. */
 const wanted = process.env['NACRE_TEST_DOORS']?.split(' ')
 
 for (const [name, door] of Object.entries(doors)) {
-  if (obstacle !== null || wanted?.includes(name) === false) continue
+  if (wanted?.includes(name) === false) continue
   test(`${name}: what is whose, in each sandbox`, () =>
     withWorld(async (world) => {
       for (const setting of settings) {

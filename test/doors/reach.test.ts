@@ -7,9 +7,11 @@ import { type Home, openHome } from '../helpers/jobs.ts'
 import { models, withModelServer } from '../helpers/model-server.ts'
 import {
   type Answer,
+  artifactIn,
   askModel,
+  bash,
   type Call,
-  callOf,
+  logIn,
   promptModel,
   script,
   type ToolCall,
@@ -106,7 +108,7 @@ test('over MCP a model neither sees, types into nor stops what a person has star
     )
     assert.match((await call('bash_job', { action: 'kill', job_id: own })).text, 'was stopped')
     const cut = await call('bash', { command: 'seq 5000' })
-    const [kept = ''] = /art_[a-z2-7]{20}/.exec(cut.text) ?? []
+    const kept = artifactIn(cut.text)
     assert.match((await call('artifact', { id: kept, tail: 1 })).text, /^5000/)
     const { resources } = await client.listResources()
     assert.ok(resources.some(({ name }) => name === kept))
@@ -121,14 +123,16 @@ test('two connections of MCP do not reach each other', ({ home }) =>
     withMcp(home, async (other) => {
       const job = await jobId(one, { command: 'echo up; cat', pty: true })
       const cut = await one('bash', { command: 'seq 5000' })
-      const [artifact = ''] = /art_[a-z2-7]{20}/.exec(cut.text) ?? []
+      const artifact = artifactIn(cut.text)
       await assertOutOfReach(other, { job, artifact })
       assert.match((await one('bash_job', { action: 'list' })).text, `${job}  running`)
       assert.match((await one('artifact', { id: artifact, tail: 1 })).text, /^5000/)
     }),
   ))
 
-test('what a model types into its own job passes the guard', ({ home }) =>
+test('what a model types into its own job passes the guard, also in pieces or over lines', ({
+  home,
+}) =>
   withMcp(home, async (call) => {
     const job = await jobId(call, { command: "trap '' INT; echo up; cat >/dev/null", pty: true })
     const type = (text: string) => call('bash_job', { action: 'write', job_id: job, text })
@@ -143,8 +147,28 @@ test('what a model types into its own job passes the guard', ({ home }) =>
       assert.ok(answer.isError, text)
       assert.match(answer.text, why)
     }
+    const passes = async (text: string) => assert.is((await type(text)).text, '(written)', text)
+    const isDenied = async (text: string) => assert.match((await type(text)).text, 'rm-critical')
+    // In pieces, or over lines.
+    await passes('rm -rf ')
+    await isDenied('/\n')
+    await isDenied('/')
+    await passes('\u0003')
+    await passes('/\n')
+    await passes('rm -rf \u0015')
+    await passes('/\n')
+    await passes('rm -rfx\u007f ')
+    await isDenied('/\r')
+    await passes('\u0015cd /\n')
+    await isDenied('rm -rf usr\n')
+    await passes('cd /tmp/nothing-here\nrm -rf \\\n')
+    await isDenied('/\n')
+    await passes('x\n')
+    // At the same time, as the calls of one message run.
+    const answers = await Promise.all(['rm -rf ', '/', '\n'].map(type))
+    assert.match(answers.map(({ text }) => text).join(), /written.*rm-critical.*written/)
     // What other programs read is no shell's.
-    const passed = [
+    const others = [
       'ls\n',
       'print("it\'s")\n',
       'def f(x):\n',
@@ -154,9 +178,9 @@ test('what a model types into its own job passes the guard', ({ home }) =>
       ':wq\n',
       "it's\n",
     ]
-    for (const text of passed) assert.is((await type(text)).text, '(written)', text)
+    for (const text of others) await passes(text)
     const { text } = await call('bash_job', { action: 'read', job_id: job })
-    assert.not.match(text, 'rm -rf')
+    assert.not.match(text.replaceAll(/\s/g, ''), 'rm-rf/')
   }))
 
 test('over RPC the tools of a model reach neither jobs nor sessions of the same process', async ({
@@ -202,31 +226,11 @@ test('over RPC the tools of a model reach neither jobs nor sessions of the same 
   await assertUntouched(home, person.job)
 })
 
-test('a conversation reaches its own runs, also later, and none of a person or another one', ({
-  home,
-}) =>
+test('a conversation reaches its own runs, also later, and none of another one', ({ home }) =>
   withModelServer(async (server) => {
     Object.assign(server.home.env, home.env)
-    const person = await preparePerson(home)
-    const foreign = (job: string, artifact: string) =>
-      [
-        ['bash_job', { action: 'list' }],
-        ['bash_job', { action: 'read', job_id: job }],
-        ['bash_job', { action: 'write', job_id: job, text: 'echo typed by a model\n' }],
-        ['bash_job', { action: 'kill', job_id: job }],
-        ['artifact', { id: artifact }],
-      ] as const
-    const own = ['bash', { command: 'seq 5000' }] as const
-    const first = await askModel(server, 'first prompt', [
-      ...foreign(person.job, person.artifact),
-      own,
-    ])
-    assert.not.match(first.replies[0] ?? '', person.job)
-    for (const reply of first.replies.slice(1, 4)) assert.match(reply, 'There is no job')
-    assert.match(first.replies[4] ?? '', 'No such artifact')
-    const [kept = ''] = /art_[a-z2-7]{20}/.exec(first.replies[5] ?? '') ?? []
-
-    const read = ['artifact', { id: kept, tail: 1 }] as const
+    const first = await askModel(server, 'first prompt', [bash('seq 5000')])
+    const read = ['artifact', { id: artifactIn(first.replies[0]), tail: 1 }] as const
     const other = await askModel(server, 'another prompt', [read])
     assert.match(other.replies[0] ?? '', 'No such artifact')
     const resume = ['--resume', first.conversation]
@@ -250,7 +254,6 @@ test('a conversation reaches its own runs, also later, and none of a person or a
       const killed = await askModel(server, 'stop it', [kill], ['--resume', conversation])
       assert.match(killed.replies[0] ?? '', 'was stopped')
     })
-    await assertUntouched(home, person.job)
   }))
 
 test('what a person hands to a conversation by name is in its reach, but is no way out of the sandbox', ({
@@ -367,37 +370,8 @@ test('over RPC a person shares a job for reading or for writing, and the convers
     assert.match(later.replies[0] ?? '', 'was stopped')
   }))
 
-test('a command that was typed into a job in pieces, or over lines, passed the guard', ({ home }) =>
-  withMcp(home, async (call) => {
-    const job = await jobId(call, { command: "trap '' INT; echo up; cat >/dev/null", pty: true })
-    const write = (text: string) => call('bash_job', { action: 'write', job_id: job, text })
-    const passes = async (text: string) => assert.is((await write(text)).text, '(written)', text)
-    const isDenied = async (text: string) => assert.match((await write(text)).text, 'rm-critical')
-    await passes('rm -rf ')
-    await isDenied('/\n')
-    await isDenied('/')
-    await passes('\u0003')
-    await passes('/\n')
-    await passes('rm -rf \u0015')
-    await passes('/\n')
-    await passes('rm -rfx\u007f ')
-    await isDenied('/\r')
-    await passes('\u0015cd /\n')
-    await isDenied('rm -rf *\n')
-    await passes('cd /tmp/nothing-here\nrm -rf \\\n')
-    await isDenied('/\n')
-    await passes('x\n')
-    // At the same time, as the calls of one message run.
-    const answers = await Promise.all(['rm -rf ', '/', '\n'].map(write))
-    assert.match(answers.map(({ text }) => text).join(), /written.*rm-critical.*written/)
-    const { text } = await call('bash_job', { action: 'read', job_id: job })
-    assert.not.match(text.replaceAll(/\s/g, ''), 'rm-rf/')
-  }))
-
 if ((await findObstacle()) === null) {
   const sandboxed = ['--sandbox', 'workspace']
-  const bash = (command: string, more: object = {}) => ['bash', { command, ...more }] as const
-  const logIn = (text = '') => /\/\S+\.log/.exec(text)?.[0] ?? text
 
   test('two models and a person side by side found each other in /tmp, by a path or in /proc', ({
     home,
@@ -473,27 +447,6 @@ if ((await findObstacle()) === null) {
         },
         { flags: narrow, cwd: own.workspace },
       )
-    }))
-
-  test('the path of the first output that a conversation kept was not there in its sandbox', ({
-    home,
-  }) =>
-    withModelServer(async (server) => {
-      Object.assign(server.home.env, home.env)
-      let told = ''
-      server.mock.onMessage('keep it', ({ messages }) => {
-        const last = messages.at(-1)
-        if (last?.role !== 'tool') return { toolCalls: [callOf(bash('seq 5000'))] }
-        const path = logIn(last.content as string)
-        if (told !== '') return { content: last.content as string }
-        told = path
-        return { toolCalls: [callOf(bash(`tail -n 1 ${path}`))] }
-      })
-      const { stdout } = await runCli(['-p', ...sandboxed, '--model', models[0], 'keep it'], {
-        cwd: server.home.workspace,
-        env: server.home.env,
-      })
-      assert.match(stdout.toString(), /^5000/)
     }))
 }
 

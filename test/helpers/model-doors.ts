@@ -16,6 +16,11 @@ export interface Answer {
 export type ToolCall =
   | readonly [name: string, args: object]
   | ((replies: readonly string[]) => ToolCall)
+export const bash = (command: string, more: object = {}) => ['bash', { command, ...more }] as const
+/** What a reply names; the reply itself, for a message, if it names none. */
+export const logIn = (text = '') => /\/\S+\.log/.exec(text)?.[0] ?? text
+export const artifactIn = (text = '') => /art_[a-z2-7]{20}/.exec(text)?.[0] ?? text
+
 /** Calls a tool as a model does. */
 export type Call = (name: string, args: object) => Promise<Answer>
 
@@ -70,7 +75,7 @@ export async function withRpc(
   }
 }
 
-export function callOf(
+function callOf(
   call: ToolCall,
   replies: readonly string[] = [],
 ): { name: string; arguments: string } {
