@@ -77,7 +77,7 @@ const ownShapes = {
   artifact_dir: text('Folder of the artifacts (default: in the state folder)', { hint: 'dir' }),
   output_format: choice(['text', 'json', 'stream-json'], 'How print answers (default text)'),
   writable_folders: paths('What a run in the sandbox may write beside its workspace'),
-  hidden_paths: paths('What no run in the sandbox may see beside known secrets'),
+  hidden_paths: paths('What no run in the sandbox may see, beside what is hidden anyway'),
   visible_paths: paths('What runs in the sandbox may see of what it hides in your home'),
   model: text('Which model answers prompts', { hint: 'provider/name' }),
   providers: record(

@@ -41,7 +41,7 @@ export interface ExecutorOptions extends ReadingOptions {
   sandbox?: {
     /** Folders that a run in mode `workspace` may write beside its workspace. */
     writable?: readonly string[]
-    /** Files and folders that no sandboxed run may see, beside known secrets and the state folder. */
+    /** Files and folders that no sandboxed run may see, beside what the sandbox hides anyway. */
     hidden?: readonly string[]
     /** Files and folders of the home that sandboxed runs may see though they are hidden by default. */
     visible?: readonly string[]
