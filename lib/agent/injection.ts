@@ -17,16 +17,16 @@ export type InjectionQueue = ReturnType<typeof createInjectionQueue>
 export interface Injection {
   readonly text: string
   readonly commands: readonly Told[]
-  /** The ids of their runs and of what these have left, and what is shared. */
-  readonly names: readonly string[]
-  /** Those of them that are shared for writing. */
-  readonly writes: readonly string[]
 }
 
 /** One command as the model reads it: with its text, and without. Or what is shared. */
-interface Told extends Pick<Injection, 'names' | 'writes'> {
+interface Told {
   readonly whole: string
   readonly bare: string
+  /** The ids of its run and of what that has left, or what is shared. */
+  readonly names: readonly string[]
+  /** Those of them that are shared for writing. */
+  readonly writes: readonly string[]
 }
 
 /** `artifacts` keeps what an excerpt leaves out; null: nothing is kept. */
@@ -58,11 +58,7 @@ export function createInjectionQueue({ artifacts, jobs }: Pick<Executor, 'artifa
         room -= block.length
         return block
       })
-      const [names, writes] = [
-        waiting.flatMap((it) => it.names),
-        waiting.flatMap((it) => it.writes),
-      ]
-      return { text: blocks.reverse().join(''), commands: waiting, names, writes }
+      return { text: blocks.reverse().join(''), commands: waiting }
     },
     /** Takes off what has reached the model. */
     take({ commands }: Injection): void {
@@ -111,12 +107,8 @@ async function renderInjection(result: Result, artifacts: ArtifactStore | null):
   }
   const kept = [shown.stdout_cache_id, shown.stderr_cache_id].filter((it) => it !== undefined)
   const bare = { ...shown, ...dropText('stdout', out), ...dropText('stderr', err) }
-  return {
-    whole: render(shown),
-    bare: render(bare),
-    names: [...namesOf(result), ...kept],
-    writes: [],
-  }
+  const names = [...namesOf(result), ...kept]
+  return { whole: render(shown), bare: render(bare), names, writes: [] }
 
   async function show(
     stream: StreamName,

@@ -262,9 +262,10 @@ export class AgentSession {
     const waiting = commands.peek()
     const news = (await desk.takeEnded()).map((line) => `[Ended in the background: ${line}]\n`)
     const request = schema === null ? '' : `\n\n${schema.request}`
-    const names = [...waiting.names, ...namesIn(typed)]
+    const names = [...waiting.commands.flatMap((it) => it.names), ...namesIn(typed)]
+    const writes = waiting.commands.flatMap((it) => it.writes)
     const question = `${waiting.text}${news.join('')}${text}${request}`
-    conversation.add({ role: 'user', text: question, names, writes: waiting.writes })
+    conversation.add({ role: 'user', text: question, names, writes })
     let steps = 0
     let usage = noUsage
     let wrongAnswers = 0

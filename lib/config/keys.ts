@@ -91,7 +91,7 @@ const ownShapes = {
   ),
   'agent.pass_env': list(
     text('', { hint: 'name' }),
-    'Variables that commands of a model get though they look like secrets (default none)',
+    'Variables passed to the commands of a model although they look like secrets (default none)',
   ),
   audit: choice(
     ['on', 'no-commands', 'off'],

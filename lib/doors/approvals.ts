@@ -6,13 +6,13 @@ import { isObject } from '../protocol/shape/shape.ts'
 import { ifThere } from '../system/look.ts'
 import { makePrivateFolder, replaceFile } from '../system/private-files.ts'
 
-/** What a person has allowed for good: a rule as it could stand under `guard.rules`. */
+/** A person's lasting approval, a rule as it could stand under `guard.rules`. */
 type Approval = Pick<UserRule, 'match' | 'decision'>
 
 /** Those that are kept on disk. */
 export type Approvals = ReturnType<typeof openApprovals>
 
-/** `warn` hears what fails while a question is answered: it is asked then, and the answer holds once. */
+/** `warn` is called if they cannot be read or written: the question is then asked, and its answer holds once. */
 export function openApprovals(stateDir: string, warn: (message: string) => void) {
   const file = join(stateDir, 'approvals.json')
 
@@ -45,7 +45,7 @@ export function openApprovals(stateDir: string, warn: (message: string) => void)
 
   return {
     list,
-    /** Whether all that a question is about has been allowed. */
+    /** Whether everything that the guard asks about has been allowed. */
     covers({ prefixes = [] }: Verdict): boolean {
       const read = () => list().map(({ match }) => match)
       const known = new Set(attempt(read, [], 'Remembered approvals cannot be read'))

@@ -60,11 +60,11 @@ export interface ExecutorOptions extends ReadingOptions {
   /** It is a holder: every nacre of this user finds its runs from their start on. Default: false. */
   isHolder?: boolean
   /**
-   * Variables that hold keys of model providers and that no command of a model gets, beside those that look like
-   * secrets. Default: none.
+   * Variables that hold keys of model providers. They are withheld from the commands of a model, as those are that
+   * look like secrets. Default: none.
    */
   modelKeys?: readonly string[]
-  /** Variables that commands of a model get though they look like secrets. Default: none. */
+  /** Variables passed to the commands of a model although they look like secrets. Default: none. */
   passEnv?: readonly string[]
   /** Whether each run has a line in `audit.jsonl`, and whether that has its command. Default: `on`, secrets masked. */
   audit?: 'on' | 'no-commands' | 'off'

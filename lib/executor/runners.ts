@@ -105,12 +105,12 @@ export function createRunners(groups: ControlGroups, options: RunnersOptions) {
     /** Whether a request that asks for a sandbox is certain to run in one. */
     async isConfined(request: Request): Promise<boolean> {
       if (!request.sandboxMayFallBack) return true
-      // Another machine tells of its sandbox at the end.
+      // Another machine reports its sandbox at the end of the run.
       if (request.host !== null) return false
       const sandbox = await sandboxes.open()
       return sandbox.decide(request).then(
         ({ use }) => !use.degraded,
-        // Where the system is out of processes the run itself waits, or tells.
+        // If the system is out of processes, the run itself waits or fails.
         () => false,
       )
     },
@@ -169,7 +169,7 @@ export function createRunners(groups: ControlGroups, options: RunnersOptions) {
   }
 }
 
-/** What is certain before the host has told of it. */
+/** What is certain before the host has reported. */
 function boundsOnHost({ sandbox, sandboxMayFallBack, network }: Request): Bounds | null {
   if (sandbox === 'off' || sandboxMayFallBack) return null
   return { network, writable: sandbox === 'read-only' ? [] : null }

@@ -13,7 +13,7 @@ interface Finding {
   readonly suggestedTool: string | null
   /** Whether only an `allow` rule that names the rule in `lifts` lifts it. */
   readonly isFirm: boolean
-  /** The part of the command that no rule allows. Default: whatever of it no rule allows. */
+  /** The part that this finding is about. Default: all parts of the command that no rule allows. */
   readonly unlisted?: SeenCommand
 }
 

@@ -9,7 +9,7 @@ export interface OriginPolicy {
   readonly sandbox: 'off' | 'auto'
   /** A run gets the person's own shell (`$SHELL`), as a login shell; else bash, as a plain one. */
   readonly ownShell: boolean
-  /** Whether the keys of model providers are kept from the command. */
+  /** Whether keys of model providers, and what else looks like a secret, are withheld from the command. */
   readonly withholdsKeys: boolean
   /** Whether a run in a fresh shell has the person's functions, aliases and variables; sessions have. */
   readonly takesSetUp: boolean

@@ -71,8 +71,8 @@ export interface EnvironmentOptions {
 }
 
 /**
- * The whole environment of a run: nacre's own with what the person's start files set, without secrets where a
- * model chose the command; the hardening where nobody watches, the marks, and over all of it what the caller
+ * The whole environment of a run: nacre's own with what the person's start files set, without secrets if a model
+ * chose the command; the hardening if nobody watches, the marks, and over all of it what the caller
  * asked for.
  */
 export function buildEnvironment(

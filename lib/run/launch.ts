@@ -30,7 +30,7 @@ export interface Launch extends ProgramWords {
   settle?: () => Promise<string[]>
   /** What it takes over of the person's start files; a shell that stays reads its text. */
   setUp?: SetUp
-  /** What its first result says of its environment and of start files; each is told once. */
+  /** Notices for its first result, about its environment and start files. Each is given once. */
   takeNotices?: () => readonly string[]
   /** Under which path the program sees `ShellUse.share`, where that is another. */
   shared?: string
@@ -70,7 +70,7 @@ export interface LaunchOptions {
   environment: Readonly<Record<string, string | undefined>>
   /** Output goes straight to a terminal. */
   toTerminal: boolean
-  /** What no command of a model gets. Default: what looks like a secret in that environment. */
+  /** What is withheld from a model's commands. Default: what looks like a secret in that environment. */
   secrets?: Secrets
   /** What is put before the shell of an agent's command: a program and its arguments. Default: none. */
   prefix?: readonly string[]

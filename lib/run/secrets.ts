@@ -3,7 +3,7 @@ import { copyWithout, hideVariables } from '../system/process/own-process.ts'
 
 type Variables = Readonly<Record<string, string | undefined>>
 
-/** Keys of models that nacre reads itself: no command misses them, so that no notice names them. */
+/** Keys of model providers that nacre reads itself. No command needs them, so no notice names them. */
 const ownKeys: readonly string[] = ['OPENAI_API_KEY', 'ANTHROPIC_API_KEY', 'OPENROUTER_API_KEY']
 
 /** Names of variables that hold a secret, as the documentation of tools and services has them. */
@@ -18,7 +18,7 @@ const secretNames = new RegExp(
   'i',
 )
 
-/** Names that say where a secret lies, or something about one. */
+/** Names that say where a secret is kept, or describe one. */
 const namesOfOthers =
   /_(?:FILE|PATH|DIR|DIRECTORY|HELPER|URL|URI|ENDPOINT|NAME|TYPE|TTL|LIMIT)$|^GOOGLE_APPLICATION_CREDENTIALS$/i
 
@@ -61,22 +61,22 @@ const minMaskedChars = 6
 export interface SecretsOptions {
   /** The environment of nacre. */
   environment: Variables
-  /** That of this process, whose secrets no command of a model finds in `/proc`. Default: it may. */
+  /** That of this process: its secrets are hidden in `/proc` from a model's commands. Default: they are not. */
   ownEnvironment?: Record<string, string | undefined> | undefined
   /** Names of more variables that are secrets. */
   modelKeys?: readonly string[] | undefined
-  /** Names of those that commands of a model get all the same. */
+  /** Names of those that a model's commands get nevertheless. */
   passEnv?: readonly string[] | undefined
 }
 
 export type Secrets = ReturnType<typeof createSecrets>
 
-/** Knows the secrets of one executor: which variables a model's command does not get, and what a text does not show. */
+/** The secrets of one executor: which variables a model's commands do not get, and what is masked in a text. */
 export function createSecrets(options: SecretsOptions) {
   const { environment, ownEnvironment } = options
   const passed = new Set(options.passEnv)
   const named = new Set(options.modelKeys)
-  /** Conversations and connections that know what they do not have. */
+  /** Conversations and connections that know what is withheld from them. */
   const told = new Set<string | null>()
   /** What a variable of this value is, so that each is looked at once. */
   const seen = new Map<string, { value: string; isSecret: boolean }>()
@@ -119,7 +119,7 @@ export function createSecrets(options: SecretsOptions) {
     withheldFrom,
     /** What of this environment others may read. */
     copyOpen: (from: Variables) => copyWithout(isSecret, from),
-    /** Keeps secrets out of what `/proc` shows of this process, from the first command of a model on. */
+    /** Hides the secrets of this process in `/proc`, from a model's first command on. */
     hideOwn(origin: Origin): void {
       if (isHidden || !ownEnvironment || !originPolicies[origin].withholdsKeys) return
       isHidden = true
@@ -129,14 +129,14 @@ export function createSecrets(options: SecretsOptions) {
         ownEnvironment,
       )
     },
-    /** Names what was kept back, once to each conversation or connection. */
+    /** Names what was withheld, once to each conversation or connection. */
     tell(belongsTo: string | null, held: ReadonlySet<string>): string[] {
       const names = [...held].filter((name) => !named.has(name) && !ownKeys.includes(name))
       if (names.length === 0 || told.has(belongsTo)) return []
       told.add(belongsTo)
       const list = names.sort().join(', ')
       return [
-        `Kept from commands of a model, because they look like secrets: ${list}. Their user can let them pass by name with \`agent.pass_env\` of the configuration.`,
+        `Withheld from the model's commands because they look like secrets: ${list}. The user can pass them by name with \`agent.pass_env\` in the configuration.`,
       ]
     },
     /** The text with `[secret:NAME]` in place of each secret in it. */
@@ -153,7 +153,7 @@ export function createSecrets(options: SecretsOptions) {
   }
 }
 
-/** By its name; a switch and what says where a secret lies is none. */
+/** By its name. A switch is not a secret, nor is the place where one is kept. */
 function isNamedSecret(name: string, value: string): boolean {
   return secretNames.test(name) && !namesOfOthers.test(name) && !isSwitch.test(value)
 }
@@ -163,7 +163,7 @@ function maskShape(found: string): string {
   return name === 'login' ? `://[secret:${name}]@` : `[secret:${name}]`
 }
 
-/** What another variable gives is no secret itself. */
+/** A reference to another variable is not a secret itself. */
 function maskAssignment(whole: string, name: string, value: string): string {
   const isPlain = !/^["']?(?:\$|\[secret:|["']$)/.test(value)
   return isPlain && isNamedSecret(name, value) ? `${name}=[secret:${name}]` : whole

@@ -2,7 +2,7 @@ import { type Options, type OptionStyle, readOptions } from '../shell/options.ts
 import { absoluteNames, Text } from '../shell/text.ts'
 import { type Caught, fetchedScript, type Places, type Rule, type SeenCommand } from './rule.ts'
 
-/** What is the system's own: hier(7). */
+/** Folders that belong to the system: hier(7). */
 const systemFolders =
   '/etc /usr /boot /lib /lib32 /lib64 /bin /sbin /sys /proc/sys /proc/sysrq-trigger /System /Library /private/etc'
     .split(' ')
@@ -11,7 +11,7 @@ const systemFolders =
 export const systemChange: Rule = {
   name: 'system',
   decision: 'ask',
-  instead: 'Work inside of the project, or have the user do it.',
+  instead: 'Work inside the project, or ask the user to do it.',
   holdsFor: 'unconfined agents',
   check(command) {
     const { name, args, writes, places } = command
@@ -24,7 +24,7 @@ export const systemChange: Rule = {
     if (name === 'kill' && killsAll(args)) return does('kills the first process, or all of them')
     for (const path of [...writes, ...changed(command)]) {
       const place = findSystemPlace(path, places)
-      if (place !== null) return does(`changes ${place}, which is the system's`)
+      if (place !== null) return does(`changes ${place}, which belongs to the system`)
     }
     return null
   },
@@ -109,7 +109,7 @@ function changed({ name, args }: SeenCommand): readonly Text[] {
   return writer.changed?.(read) ?? read.operands
 }
 
-/** The place of the system's own that a path names. The directory of the request is the project's, wherever it lies. */
+/** The system's file that a path names. The directory of the request belongs to the project, wherever it is. */
 function findSystemPlace(path: Text, { directories, start }: Places): string | null {
   const own = start.split('/').filter((name) => name !== '')
   for (const directory of directories) {

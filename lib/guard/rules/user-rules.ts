@@ -176,8 +176,8 @@ function compilePattern(pattern: string, tester: PatternTester): Pattern {
 }
 
 /**
- * A command and each file that its redirections write: whoever allows the one has said nothing of the
- * other, which is spelled `> file`.
+ * A command and each file that its redirections write, spelled `> file`: a rule that allows the one says nothing
+ * about the other.
  */
 export function partsOf(command: SeenCommand): SeenCommand[] {
   const files = command.writes.filter((path) => !path.test(/^\/dev\/(?:null|std\w+|tty|fd\/\d+)$/))

@@ -39,7 +39,7 @@ export function createTerminalStart(options: {
     const { tell, signal, terminal } = beginning
     const parts = { calls, uninherited, groups }
     const begin = (plain: boolean) => startShell(prepare, parts, beginning, plain)
-    // Start files would give the shell of a model what is kept from it: it has what was taken over from them.
+    // Start files would give a model's shell what is withheld from it, so it gets the snapshot of them instead.
     const isOfModel = originPolicies[beginning.request.origin].withholdsKeys
     let found = await begin(isOfModel)
     if (!(await found.ready())) {
