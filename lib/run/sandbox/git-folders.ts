@@ -123,10 +123,14 @@ function findGitFiles(
   levels = mostLevels,
 ): { path: string; above: readonly string[] }[] {
   const entries = readEntries(folder)
-  const isGit = entries.some(({ name }) => name === 'HEAD')
-  if (levels === 0 || (outer.length === 0 && !isGit)) return []
+  const names = new Set(entries.map(({ name }) => name))
+  const isGit = names.has('HEAD')
+  // Of what is no repository yet, what is there already.
+  const isEmpty = !isGit && outer.length === 0
+  const files = gitFiles.filter((name) => isGit || (isEmpty && names.has(name)))
   const above = isGit ? [...outer, folder] : outer
-  const own = isGit ? gitFiles.map((name) => ({ path: join(folder, name), above })) : []
+  const own = files.map((name) => ({ path: join(folder, name), above }))
+  if (isEmpty || levels === 0) return own
   const below = entries.filter(
     (entry) => entry.isDirectory() && (!isGit || withGit.has(entry.name)),
   )
