@@ -1,6 +1,6 @@
 import { existsSync, realpathSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { ifThere, isWithin } from '../../system/look.ts'
+import { ifSeen, ifThere, isWithin } from '../../system/look.ts'
 import { codeOf, messageOf } from '../../protocol/errors.ts'
 import { StartError } from '../../protocol/ports.ts'
 import type { Request } from '../../protocol/request/request.ts'
@@ -83,6 +83,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
   const hostRuns = new Map<string, HostRunFiles>()
   const looked: PlacesOptions = { ...options, homes, hostRun }
   const worksOf = new WeakMap<Request, WorkPlaces>()
+  const allOf = new WeakMap<Request, SandboxPlaces>()
 
   function hostRun(
     place: Pick<HostRunPlace, 'workspace' | 'gitStores' | 'declared'>,
@@ -107,10 +108,14 @@ export function createSandbox(options: SandboxOptions): Sandbox {
   }
 
   async function decide(request: Request): Promise<SandboxDecision> {
-    probed ??= (options.probe ?? probeSandbox)().catch((error: unknown) => {
-      probed = null
-      throw error
-    })
+    if (probed === null) {
+      probed = (options.probe ?? probeSandbox)().catch((error: unknown) => {
+        probed = null
+        throw error
+      })
+      // Meanwhile, since that waits for another process. What speaks against it, `confine` says.
+      ifSeen(() => findAllPlaces(request))
+    }
     const probe = await probed
     const { network } = request
     const problem = network === 'off' ? probe.networkProblem : probe.problem
@@ -136,7 +141,9 @@ export function createSandbox(options: SandboxOptions): Sandbox {
 
   function findAllPlaces(request: Request): SandboxPlaces {
     const hidden = [...options.hidden, openFolder().path, options.stateDir ?? []].flat()
-    return hidePlaces(findPlaces(request), { ...looked, hidden })
+    const places = allOf.get(request) ?? hidePlaces(findPlaces(request), { ...looked, hidden })
+    allOf.set(request, places)
+    return places
   }
 
   async function confine(launch: Launch, request: Request, use?: ShellUse): Promise<Launch> {
@@ -203,7 +210,10 @@ export function createSandbox(options: SandboxOptions): Sandbox {
     confine,
     viewOf,
     findPlaces,
-    forgetPlaces: (request) => void worksOf.delete(request),
+    forgetPlaces(request) {
+      worksOf.delete(request)
+      allOf.delete(request)
+    },
     statusFile: (runId) => openFolder().statusFile(runId),
     close() {
       for (const files of hostRuns.values()) files.close()

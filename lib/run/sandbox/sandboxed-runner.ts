@@ -46,7 +46,8 @@ export async function runInSandbox(
     return { ...running, sandbox: use, exited }
   }
   const sealed = await sealStdin(asked.stdin, pipes)
-  const request: Request = { ...asked, stdin: sealed.stdin }
+  // The same, if it can be: its places are known already.
+  const request: Request = sealed.stdin === asked.stdin ? asked : { ...asked, stdin: sealed.stdin }
   const statusFile = sandbox.statusFile(request.id)
   // Where they cannot be found, a run that needs them does not start, and says why itself; one of a session, whose
   // shell has started before, goes on.
