@@ -73,7 +73,7 @@ export async function share(rest: string, context: LineContext): Promise<void> {
   const wanted = findJob(id, context)?.run.id ?? id
   if (wanted === '' || wanted.startsWith('%')) return context.print(noJob)
   const names = await context.talk.share(wanted, act)
-  context.print([`Handed over with your next prompt, to ${act}: ${names.join(', ')}`])
+  context.print([`Shared with your next prompt, to ${act}: ${names.join(', ')}`])
 }
 
 export async function view(rest: string, context: LineContext): Promise<void> {

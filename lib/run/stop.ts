@@ -157,8 +157,8 @@ export async function stopTree(root: TreeRoot, steps: StopSteps = {}): Promise<S
 }
 
 /**
- * The same for a run, by the steps that its request names. `giveUp` hears that its first process is still alive
- * (setuid, stuck in the kernel), whose end nobody is to wait for.
+ * The same for a run, by the steps that its request names. `giveUp` is called if its first process is still
+ * alive (setuid, stuck in the kernel), so that nobody waits for its end.
  */
 export async function stopRun(
   root: TreeRoot,

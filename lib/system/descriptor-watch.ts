@@ -175,7 +175,7 @@ function streamDescriptor(
       return bytes === undefined ? null : (arrived.shift() ?? null)
     },
     unref() {
-      // A stream cannot be told not to keep the process alive. The end that comes of its cancelling is none of the pipe.
+      // A stream cannot be told not to keep the process alive. Its end after a cancel is not that of the pipe.
       closed = true
       void reader.cancel().catch(() => undefined)
       const unwatched = pollDescriptor(fd, buffer, give, onClose, unwatchedMs)

@@ -3,15 +3,15 @@ import { bun, isDeno } from './runtime.ts'
 /** How a call passes a value: a number of so many bits, the address of bytes, or an address as another call gave it. */
 type Passed = 'i32' | 'u64' | 'usize' | 'buffer' | 'pointer'
 
-/** Of each call what it gives, then what it takes. */
+/** For each call the type of its result, then those of its arguments. */
 export type Declared<Calls> = Readonly<Record<keyof Calls, readonly [Passed, ...Passed[]]>>
 
 /** The C library, as Bun and Deno call it. */
 export interface Libc<Calls> {
   calls: Calls
-  /** What the last call that failed has left there. */
+  /** The error number of the last call that failed. */
   errno(): number
-  /** Where the bytes stand in memory. */
+  /** Where the bytes are in memory. */
   address(bytes: Uint8Array): number | bigint
 }
 

@@ -16,7 +16,7 @@ export interface WriterOptions {
   quotaBytes: number
   /** Its files may be read by other users. */
   isShared: boolean
-  /** A folder for a further name of the file, where sandboxed runs of its owner see it; null: they do not. */
+  /** The folder of a second link to the file, by which sandboxed runs of its owner see it; null: they do not. */
   view: string | null
   /** Runs once the files are there. Gives a notice for the reader, if there is one. */
   onCreated(): string | null
@@ -198,15 +198,18 @@ export class ArtifactWriter {
 }
 
 const closeFile = promisify(close)
+const writeFile = promisify(write)
 
 /** Writes all of the bytes at a place of a file. */
 async function writeAt(file: number, bytes: Uint8Array, position: number): Promise<void> {
   for (let done = 0; done < bytes.length;) {
-    done += await new Promise<number>((resolve, reject) => {
-      write(file, bytes, done, bytes.length - done, position + done, (error, count) => {
-        if (error) reject(error)
-        else resolve(count)
-      })
-    })
+    const { bytesWritten } = await writeFile(
+      file,
+      bytes,
+      done,
+      bytes.length - done,
+      position + done,
+    )
+    done += bytesWritten
   }
 }

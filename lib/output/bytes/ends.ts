@@ -1,4 +1,4 @@
-/** Each run has many streams that stay empty, and an empty buffer is dear to make. */
+/** Shared, since each run has many streams that stay empty, and it is slow to make a buffer for each. */
 export const noBytes: Buffer = Buffer.alloc(0)
 
 /** The first bytes of a stream, up to a capacity. Memory grows with what is kept. */

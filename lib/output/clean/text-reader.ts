@@ -42,7 +42,7 @@ const goesOn = Int32Array.from({ length: more + 1 }, (_, byte) => {
   return byte >= space && byte < DEL ? special : byte >= 0x80 && byte < 0xc0 ? character : 0
 })
 
-/** The place where a text begins that is to be read. */
+/** Where the text that is read begins. */
 export interface Start {
   isFirstColumn: boolean
   /** Nothing is to the right of the cursor. */
@@ -52,8 +52,8 @@ export interface Start {
 }
 
 /**
- * The hot loops of all that is more than plain text: take out colours and what is not shown, replace what is no
- * UTF-8, and write states of a line over each other as long as each tells its columns by itself.
+ * The hot loops for everything beyond plain text. They drop colours and characters that are not shown, replace invalid
+ * UTF-8, and write the states of a redrawn line over each other, if the columns of each are known from its bytes alone.
  */
 export class TextReader {
   /** What was read last is in its first `length` bytes, as valid UTF-8. */
@@ -267,7 +267,7 @@ export class TextReader {
     return kept
   }
 
-  /** Writes the last state over those before it; answers where the line ends; -1: it cannot. */
+  /** Writes the last state over those before it; answers where the line ends; -1: it cannot be done here. */
   #merge(length: number): number {
     const { bytes: text, stateStart } = this
     const columns = this.#countColumns(stateStart, length)

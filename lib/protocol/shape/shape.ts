@@ -25,7 +25,7 @@ export interface Shape<Value = unknown> {
   readonly exclusiveMinimum?: number
   readonly maximum?: number
   readonly items?: Shape
-  /** Absent of a record: an object whose names are somebody's own, such as those of variables. */
+  /** Absent from a record: an object whose names are free, such as those of variables. */
   readonly properties?: Fields
   readonly required?: readonly string[]
   /** Of an object whether fields that are not known here are passed by; of a record what its values are. */
@@ -118,7 +118,7 @@ export function list<Value>(items: Shape<Value>, description = ''): Shape<Value[
   return { type: 'array', items, description }
 }
 
-/** An object with names of somebody's own. */
+/** An object whose names are free, such as those of variables. */
 export function record<Value>(
   values: Shape<Value>,
   description = '',

@@ -36,7 +36,7 @@ import { allowCarrying, describeStop, endThere, runMark } from './stop.ts'
 export interface HostOptions {
   /** The environment of nacre, which the clients get. */
   environment: Readonly<Record<string, string | undefined>>
-  /** What a client does not hand on of it to a command of a model. */
+  /** Which of its variables a client does not forward to a command of a model. */
   secrets: Secrets
   /** Where a run of a scheduler begins, whose machines see the same files. */
   cwd: string

@@ -30,8 +30,8 @@ export const bufferBytes = 64 * 1024
 const pipeMaxBytes = 1024 * 1024
 
 /**
- * Reads what is in a pipe, without an event loop in between, as long as somebody takes it; `ahead` gives what was
- * read of it already. True: nobody holds the write end any more.
+ * Reads what is in a pipe without going through the event loop, until `take` answers `closed`. `ahead` gives what the
+ * runtime has read already. True: nobody holds the write end any more.
  */
 export async function readRest(
   fd: number,

@@ -151,7 +151,7 @@ function composeCommand(
   { stdout, stderr }: StreamPaths,
 ): string | null {
   const environment = composeEnvironment(ready, launch.env)
-  // A new process can begin where nacre stands even if nobody may enter that, and tells why it cannot.
+  // A new process can start in nacre's own directory even if that may not be entered, and says why it cannot start.
   if (environment === null || !isAccessible(launch.cwd, constants.X_OK)) return null
   const command = launch.args[1] ?? ''
   const text = [

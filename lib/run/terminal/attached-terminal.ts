@@ -59,7 +59,7 @@ export function attachTerminal(
     files: () => files,
     async drain() {
       input.close()
-      // A read that finds nothing has had the kernel hand over all that was written (n_tty_read).
+      // Before a read finds nothing, the kernel delivers everything that was written (n_tty_read).
       await reader.drain()
     },
     async close() {
