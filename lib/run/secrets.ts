@@ -80,8 +80,6 @@ export function createSecrets(options: SecretsOptions) {
   const told = new Set<string | null>()
   /** What a variable of this value is, so that each is looked at once. */
   const seen = new Map<string, { value: string; isSecret: boolean }>()
-  /** Variables whose values may stand in a text; longer values first, since one may stand in another. */
-  let candidates: [name: string, value: string][] | null = null
   let isHidden = false
 
   function looksSecret(name: string, value: string): boolean {
@@ -91,24 +89,22 @@ export function createSecrets(options: SecretsOptions) {
       ? value !== ''
       : isNamedSecret(name, value) || anyShape.test(value)
     seen.set(name, { value, isSecret })
-    // One that start files set is found here first.
-    if (isSecret && environment[name] !== value) candidates = null
     return isSecret
   }
 
   const isSecret = (name: string, value: string): boolean =>
     !passed.has(name) && looksSecret(name, value)
 
-  function listCandidates(): [name: string, value: string][] {
-    const all = [
-      ...Object.entries(environment),
-      ...[...seen].map(([name, { value }]) => [name, value] as const),
-    ]
-    return all
-      .flatMap(([name, value = '']): [string, string][] =>
-        value.length < minMaskedChars ? [] : [[name, value]],
-      )
-      .sort(([, one], [, other]) => other.length - one.length)
+  /** The variables whose values stand in a text; longer values first, since one may stand in another. */
+  function findIn(text: string): [name: string, value: string][] {
+    const found: [string, string][] = []
+    const look = (name: string, value = ''): void => {
+      if (value.length >= minMaskedChars && text.includes(value)) found.push([name, value])
+    }
+    for (const name in environment) look(name, environment[name])
+    // What start files set is known from the runs that took it over.
+    for (const [name, { value }] of seen) look(name, value)
+    return found.sort(([, one], [, other]) => other.length - one.length)
   }
 
   /** Which variables commands of this origin do not get. */
@@ -141,11 +137,10 @@ export function createSecrets(options: SecretsOptions) {
     },
     /** The text with `[secret:NAME]` in place of each secret in it. */
     mask(text: string): string {
-      candidates ??= listCandidates()
+      if (text.length < minMaskedChars) return text
       let masked = text
-      for (const [name, value] of candidates) {
-        if (!masked.includes(value) || !looksSecret(name, value)) continue
-        masked = masked.replaceAll(value, `[secret:${name}]`)
+      for (const [name, value] of findIn(text)) {
+        if (looksSecret(name, value)) masked = masked.replaceAll(value, `[secret:${name}]`)
       }
       if (anyShape.test(masked)) masked = masked.replace(new RegExp(anyShape, 'g'), maskShape)
       return masked.includes('=') ? masked.replace(assignments, maskAssignment) : masked
