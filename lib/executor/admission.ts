@@ -2,7 +2,7 @@ import { whenAborted } from '../protocol/deferred.ts'
 import { originPolicies } from '../protocol/origin.ts'
 import type { Guard, StartFailure } from '../protocol/ports.ts'
 import type { Request } from '../protocol/request/request.ts'
-import { allowed, type Verdict } from '../protocol/rules.ts'
+import { allowed, strictnessOf, type Verdict } from '../protocol/rules.ts'
 import { joinWords } from '../protocol/words.ts'
 import type { RunOptions } from './options.ts'
 
@@ -33,11 +33,11 @@ async function judgeAll(
 ): Promise<Verdict> {
   const verdicts: Verdict[] = []
   for (const command of new Set(commands)) verdicts.push(await guard({ ...request, command }))
-  const rank = ({ decision }: Verdict) => strictness.indexOf(decision)
-  return verdicts.reduce((one, other) => (rank(other) > rank(one) ? other : one), allowed)
+  return verdicts.reduce(
+    (one, other) => (strictnessOf(other.decision) > strictnessOf(one.decision) ? other : one),
+    allowed,
+  )
 }
-
-const strictness: readonly Verdict['decision'][] = ['allow', 'redirect', 'ask', 'deny']
 
 /** The command with what it finds as its parameters, since what it does depends on them. */
 function wholeCommand({ command, args, script, parameters }: Request): string {

@@ -1,8 +1,6 @@
-import { allowed, type Decision, type Verdict } from '../protocol/rules.ts'
+import { allowed, type Decision, strictnessOf, type Verdict } from '../protocol/rules.ts'
 import type { Caught, Rule, SeenCommand } from './rules/rule.ts'
 import { type CompiledUserRule, prefixOf } from './rules/user-rules.ts'
-
-const strictness: readonly Decision[] = ['allow', 'redirect', 'ask', 'deny']
 
 /** What one rule says of one command. */
 interface Finding {
@@ -130,6 +128,6 @@ export class Findings {
 }
 
 /** Of two equally strict findings the first one stays. */
-const rank = (finding: Finding | null): number => strictness.indexOf(finding?.decision ?? 'allow')
+const rank = (finding: Finding | null): number => strictnessOf(finding?.decision ?? 'allow')
 
 const excerpt = (text: string): string => (text.length > 200 ? `${text.slice(0, 199)}…` : text)

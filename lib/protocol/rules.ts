@@ -1,7 +1,10 @@
 import * as shape from './shape/shape.ts'
 
-export const decisions = ['allow', 'ask', 'redirect', 'deny'] as const
+/** From the laxest to the strictest. */
+export const decisions = ['allow', 'redirect', 'ask', 'deny'] as const
 export type Decision = (typeof decisions)[number]
+
+export const strictnessOf = (decision: Decision): number => decisions.indexOf(decision)
 
 const commands = shape.list(shape.text())
 

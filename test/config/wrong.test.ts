@@ -55,7 +55,7 @@ const files: [what: string, text: string, line: number, sentence: RegExp][] = [
     'a decision',
     '{"guard": {"rules": [\n{"match": "a",\n"decision": "dney"}]}}',
     3,
-    /must be one of allow, ask, redirect, deny, not "dney"; did you mean "deny"\?$/,
+    /must be one of allow, redirect, ask, deny, not "dney"; did you mean "deny"\?$/,
   ],
   [
     'a rule without',
