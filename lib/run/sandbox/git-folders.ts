@@ -70,7 +70,7 @@ export function createGitFolders(workspace: string, stores: readonly string[]): 
     return found
   }
 
-  /** What git takes for the git directory of a folder, and that of its repository, where a run could have written it. */
+  /** What git takes for the git directory of a folder, and that of its repository, if a run could have written it. */
   function findGitFolder(folder: string): string[] {
     const link = join(folder, '.git')
     const named = /^gitdir: (.+)$/m.exec(readText(link))?.[1]

@@ -127,7 +127,7 @@ export function hideInHome(home: string, open: readonly string[]): HiddenPlace[]
   return [...hidden, ...links.flatMap((link) => hideTarget(link, home, kept))]
 }
 
-/** What lies elsewhere in the home under a hidden name (a folder of dot files), where nothing else needs it. */
+/** What lies elsewhere in the home under a hidden name (a folder of dot files), if nothing else needs it. */
 function hideTarget(link: string, home: string, kept: readonly string[]): HiddenPlace[] {
   const path = ifSeen(() => realpathSync.native(link))
   if (path === null || path === home || !isWithin(path, home)) return []
@@ -136,7 +136,7 @@ function hideTarget(link: string, home: string, kept: readonly string[]): Hidden
   return folder && dirname(path) === home ? [] : [{ path, folder, shown: [] }]
 }
 
-/** A link that leads nowhere can not be mounted. */
+/** A link that leads nowhere cannot be mounted. */
 function isThere(path: string): boolean {
   return Boolean(ifSeen(() => statSync(path, { throwIfNoEntry: false })))
 }

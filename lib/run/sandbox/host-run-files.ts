@@ -53,7 +53,7 @@ export interface HostRunPlace {
 /** The workspace before a run could change it. */
 interface Before {
   enteredMs: number
-  /** By place, held if it is there and refused if it is not: what was there (`describe`), or null. */
+  /** What was at each place (`describe`): held if it was there, refused if not (null). */
   named: Record<string, string | null>
   told: Record<string, string>
   /** By file of git, there or not. */
@@ -123,7 +123,7 @@ export function findHostRunFiles(place: HostRunPlace): HostRunFiles {
       const added = risks.filter((risk) => !known?.includes(risk))
       if (added.length === 0 || isLifted(path)) continue
       const isHeld = (before.named[path] ?? null) !== null
-      // Of what the look before did not come to, only the time tells.
+      // For what the look before did not reach, there is only the time.
       const isOld = !known && !before.sawAll && changedMs(path) < before.enteredMs
       if (isHeld) notices.push(describeChange([path], workspace))
       else if (!isOld) notices.push(refuse(path, workspace))
@@ -239,7 +239,7 @@ function describe(path: string): string | null {
   return `${lookAtLink(path)} -> ${ifSeen(() => realpathSync.native(path)) ?? ''}`
 }
 
-/** Tells one state of a file, or of a folder and what is directly in it, from another; empty where nothing is. */
+/** Differs for each state of a file, or of a folder and what is directly in it; empty if nothing is there. */
 function summarize(path: string): string {
   const found = look(path)
   if (!found) return ''
@@ -282,7 +282,7 @@ function renameBeside(path: string, name: string): void {
   const fd = openSync(folder, constants.O_DIRECTORY | constants.O_NOFOLLOW)
   try {
     const inside = `/proc/self/fd/${fd}`
-    if (readlinkSync(inside) !== folder) throw new Error(`a link lies above it`)
+    if (readlinkSync(inside) !== folder) throw new Error('a link lies above it')
     renameSync(join(inside, basename(path)), join(inside, name))
   } finally {
     closeSync(fd)

@@ -3,8 +3,8 @@ import { lookIntoFolder } from '../../system/look.ts'
 
 /**
  * What programs of the host run or obey later on their own, by its path in the workspace: whoever could write it in a
- * sandbox would run commands outside of it. It is held: mounted read-only where it is there, unless the person declares
- * it (`writable_folders`). What is not there is refused: renamed when a run makes it, since a mount would need something
+ * sandbox would run commands outside of it. What is there is held: mounted read-only, unless the person declares it
+ * (`writable_folders`). What is not there is refused: renamed when a run makes it, since a mount would need something
  * to be mounted on, which `git add -A` and the like would find there. So are the files of git (`git-folders.ts`).
  */
 export const refused: readonly string[] = [
@@ -21,7 +21,7 @@ export const refused: readonly string[] = [
   ...['.aider*', '.continue', '.windsurf', '.kiro', '.roo', '.clinerules', '.copilot'],
 ]
 
-/** What programs read that somebody starts on purpose, and what everyday work writes: told, if a run has changed it. */
+/** What programs read that somebody starts on purpose, and what everyday work writes: a notice names what a run changed. */
 export const told: readonly string[] = [
   ...['.npmrc', '.yarnrc.yml', '.pnp.cjs', '.pnpmfile.cjs', '.cargo/config.toml'],
   ...['.bazelrc', '.buckconfig', '.tool-versions', '.python-version', '.ruby-version'],

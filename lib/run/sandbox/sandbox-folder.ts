@@ -38,13 +38,13 @@ export interface SandboxFolder {
   artifactsOf(owner: string | null): string
   /** The seccomp program. */
   readonly filter: string
-  /** Where bwrap tells how one run went; there as long as the run, or the shell of its session, may live. */
+  /** Where bwrap writes how one run went; there as long as the run, or the shell of its session, may live. */
   statusFile(runId: string): string
   remove(): void
 }
 
 /**
- * Makes the folder below the state folder, else, where that is full, read-only or missing, at the first
+ * Makes the folder below the state folder, else, if that is full, read-only or missing, at the first
  * of the temporary places that takes it.
  */
 export function openSandboxFolder(stateDir: string | null, filter: Uint8Array): SandboxFolder {
@@ -74,7 +74,7 @@ export function openSandboxFolder(stateDir: string | null, filter: Uint8Array): 
   }
 }
 
-/** Gives null where it cannot be made there. */
+/** Gives null if it cannot be made there. */
 function makeBelow(stateDir: string | null, fill: (folder: string) => void): string | null {
   if (stateDir === null) return null
   const parent = sandboxesFolder(stateDir)
@@ -83,14 +83,14 @@ function makeBelow(stateDir: string | null, fill: (folder: string) => void): str
     removeLeftIn(parent)
     return makeTemporaryFolder('sandbox', fill, parent)
   } catch {
-    // The other place says what speaks against it, where that is no matter of this one.
+    // If the cause is not this place, the other one reports it.
     return null
   }
 }
 
 /**
- * What bwrap has told of a run (`--json-status-fd`): the first process inside, as it is numbered outside, and
- * the exit code, which it tells only of a command that was really started. Null if the file is gone: whoever
+ * What bwrap has written about a run (`--json-status-fd`): the first process inside, as it is numbered outside, and
+ * the exit code, which it writes only for a command that was really started. Null if the file is gone: whoever
  * clears the state folder may remove it while the run goes on.
  */
 export function readStatus(

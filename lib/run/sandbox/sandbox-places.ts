@@ -54,8 +54,8 @@ export interface PlacesOptions {
 }
 
 /**
- * Finds out where a request may work. Throws `StartError` where its directory lies outside of its
- * workspace, and where a named folder does not exist.
+ * Finds out where a request may work. Throws `StartError` if its directory lies outside of its
+ * workspace, or if a named folder does not exist.
  */
 export function findWorkPlaces(request: Request, options: PlacesOptions): WorkPlaces {
   const cwd = realpathSync.native(request.cwd)
@@ -90,7 +90,7 @@ export function findWorkPlaces(request: Request, options: PlacesOptions): WorkPl
 }
 
 /**
- * Adds what a shell that is started there may not see. Throws `StartError` where nothing can run, as all is
+ * Adds what a shell that is started there may not see. Throws `StartError` if nothing can run, as all is
  * hidden.
  */
 export function hidePlaces(work: WorkPlaces, options: PlacesOptions): SandboxPlaces {
@@ -138,7 +138,7 @@ const nothingToRun: HostRunFiles = {
   takeNotices: () => [],
 }
 
-/** `home`: `$HOME`, or null where that is not set. */
+/** `home`: `$HOME`, or null if that is not set. */
 export function findHomes(home: string | null): string[] {
   // Null: the system does not know this user (getpwuid(3)).
   const ofAccount = ifSeen(() => userInfo().homedir)
@@ -179,7 +179,7 @@ function findWritable(
 }
 
 /**
- * The sockets of this network namespace that have a full name in the file system (unix(7)), where they are neither the
+ * The sockets of this network namespace that have a full name in the file system (unix(7)), if they are neither the
  * run's own to use nor hidden already. Whoever may write to one can talk to its program, also from a read-only mount and
  * from another network namespace.
  */
@@ -200,7 +200,7 @@ function findSockets(elsewhere: readonly string[]): HiddenPlace[] {
  * Whether what runs in the sandbox might get as far as `path`, which is canonical and existed a moment ago. Root
  * gives up its power over the files of others there (capabilities(7), CAP_DAC_OVERRIDE), bwrap as
  * well: in a private folder of another user there is nothing to hide, and no mount can be made.
- * Where an access list lets somebody in, the mode tells it as that of the group (acl(5)).
+ * If an access list lets somebody in, the mode shows that as a right of the group (acl(5)).
  */
 function isReachable(path: string): boolean {
   if (process.geteuid?.() !== 0) return true
@@ -222,7 +222,7 @@ function outermost(paths: readonly string[]): string[] {
 
 /**
  * Where the commits of a linked git worktree go (gitrepository-layout(5)). Anything can be written
- * into a `.git` file, so it counts only where that store names this worktree too.
+ * into a `.git` file, so it counts only if that store names this worktree too.
  */
 function findWorktreeStore(workspace: string): string[] {
   const link = join(workspace, '.git')

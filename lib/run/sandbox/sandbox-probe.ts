@@ -6,11 +6,11 @@ import { findProgram, lookIntoFile } from '../../system/look.ts'
 
 /** What the sandbox of this machine can do. */
 export interface SandboxProbe {
-  /** Absolute path of bwrap, where there is one. */
+  /** Absolute path of bwrap, if there is one. */
   path: string | null
   /** Null: it works. Else what is missing and what to do, in one sentence. */
   problem: string | null
-  /** What `problem` tells, for `--network off`. */
+  /** The same for `--network off`. */
   networkProblem: string | null
 }
 
@@ -43,7 +43,7 @@ export async function probeSandbox(path = findProgram('bwrap', systemPath)): Pro
   return { path, problem, networkProblem }
 }
 
-/** Gives null where it worked, else why it did not. */
+/** Gives null if it worked, else why it did not. */
 function tryOut(path: string, flags: readonly string[]): Promise<string | null> {
   const view = ['--ro-bind', '/', '/', '--ro-bind-fd', '3', '/usr', '--dev', '/dev']
   const own = ['--proc', '/proc', '--perms', '1777', '--tmpfs', '/tmp']
@@ -59,7 +59,7 @@ function tryOut(path: string, flags: readonly string[]): Promise<string | null> 
   })
 }
 
-/** What bwrap says when it cannot do its work, with the cause and the cure where they are known. */
+/** What bwrap says when it cannot do its work, with the cause and the cure if they are known. */
 export function explainFailure(text: string, error: unknown): string {
   const said = text.split('\n').find((line) => line.startsWith('bwrap: '))
   if (said === undefined) {

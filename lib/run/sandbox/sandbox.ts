@@ -36,7 +36,7 @@ import { isolation, probeSandbox, type SandboxProbe, withoutNetwork } from './sa
 import { isScarce } from '../start-failure.ts'
 
 export interface SandboxOptions extends Omit<PlacesOptions, 'homes' | 'hostRun'> {
-  /** `$HOME`; null where that is not set. */
+  /** `$HOME`; null if that is not set. */
   home: string | null
   /** `$XDG_CONFIG_HOME`. */
   configHome?: string | null
@@ -58,7 +58,7 @@ export interface SandboxDecision {
 export interface Sandbox {
   /** What a request gets. Rejects with `StartError` (`sandbox_unavailable`). */
   decide(request: Request): Promise<SandboxDecision>
-  /** A launch that does the same inside. The request's own where it asks for no sandbox. */
+  /** A launch that does the same inside. The request's own if it asks for no sandbox. */
   confine(launch: Launch, request: Request, use?: ShellUse): Promise<Launch>
   /**
    * The folder with the artifacts of its owner that its runs see; null if nothing confines it and none of its owner.
@@ -69,7 +69,7 @@ export interface Sandbox {
   findPlaces(request: Request): WorkPlaces
   /** They are found anew, as something was gone before it could be mounted on. */
   forgetPlaces(request: Request): void
-  /** The file in which the run's end is told. */
+  /** The file in which bwrap writes how the run ended. */
   statusFile(runId: string): string
   close(): void
 }
@@ -100,7 +100,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
   function openFolder(): SandboxFolder {
     // Whoever clears the state folder may have removed it.
     if (opened === null || !existsSync(opened.filter)) {
-      // The probe has said so where there is no filter.
+      // If there is none, the probe has said so.
       const filter = createSandboxFilter(process.arch) ?? new Uint8Array()
       opened = attempt(() => openSandboxFolder(options.stateDir, filter))
     }

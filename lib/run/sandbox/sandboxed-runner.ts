@@ -49,7 +49,7 @@ export async function runInSandbox(
   // The same, if it can be: its places are known already.
   const request: Request = sealed.stdin === asked.stdin ? asked : { ...asked, stdin: sealed.stdin }
   const statusFile = sandbox.statusFile(request.id)
-  // Where they cannot be found, a run that needs them does not start, and says why itself; one of a session, whose
+  // If they cannot be found, a run that needs them does not start, and says why itself; one of a session, whose
   // shell has started before, goes on.
   const places = ifSeen(() => sandbox.findPlaces(request))
   const isFresh = request.session === null
@@ -110,7 +110,7 @@ export async function runInSandbox(
       // It never came to the sandbox, whose places may not even be there.
       if (exit.notStarted) return told(exit)
       if (notStarted) return { ...told(exit), notStarted }
-      // In a session it is the shell that tells how its command has ended.
+      // In a session it is the shell that reports how its command has ended.
       const isOfBwrap = isFresh || stopping !== null
       const ending = isOfBwrap ? restoreSignal(exit, stopping !== null) : exit
       if (places === null) return told(ending)
@@ -202,17 +202,17 @@ function findFailure({ code }: Exit, statusFile: string, said: string): StartFai
   return { code: 'sandbox_failed', message }
 }
 
-/** Ends that no program chooses as its exit code: only a signal is told so. */
+/** Ends that no program chooses as its exit code: only a signal ends so. */
 const signalsAlone: ReadonlySet<string> = new Set([
   ...['SIGILL', 'SIGTRAP', 'SIGABRT', 'SIGBUS', 'SIGFPE', 'SIGKILL', 'SIGSEGV', 'SIGSYS'],
   ...['SIGXCPU', 'SIGXFSZ'],
 ])
 
 /**
- * bwrap tells an end by a signal as 128 + its number, in its own exit code and in what it writes of the
+ * bwrap reports an end by a signal as 128 + its number, in its own exit code and in what it writes of the
  * run. Of a run that was stopped it is certain what that means; of another one 130 or 143 may be what the
  * command has chosen. (A shell passes the end of its last program on by ending so itself, where that
- * program has taken its place, and as an exit code where it has not: both are told as the signal here.)
+ * program has taken its place, and as an exit code where it has not: both are reported as the signal here.)
  */
 function restoreSignal(exit: Exit, stopped: boolean): Exit {
   const signal = exit.code === null ? null : nameSignal(exit.code - 128)
