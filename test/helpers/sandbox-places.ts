@@ -15,10 +15,12 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import * as assert from 'uvu/assert'
 import { createExecutor, type ExecutorOptions } from '../../lib/executor/executor.ts'
 import type { RequestInput } from '../../lib/protocol/request/request.ts'
 import type { Result } from '../../lib/protocol/result/result.ts'
 import { probeSandbox } from '../../lib/run/sandbox/sandbox-probe.ts'
+import { describeProcess, listProcesses } from '../../lib/system/process/process-table.ts'
 import { isAlive } from './terminal-run.ts'
 import { until } from './until.ts'
 
@@ -140,6 +142,22 @@ export async function openPlaces(
       if (server) await new Promise((resolve) => server.close(resolve))
       rmSync(root, { recursive: true, force: true })
     },
+  }
+}
+
+/** The body of a test with places of its own, which leaves no process. */
+export function withPlaces(
+  body: (places: Places) => Promise<void>,
+  options: Parameters<typeof openPlaces>[0] = {},
+): () => Promise<void> {
+  return async () => {
+    const places = await openPlaces(options)
+    try {
+      await body(places)
+    } finally {
+      await places.remove()
+    }
+    assert.not.ok(listProcesses().some(({ pid }) => describeProcess(pid).includes(places.root)))
   }
 }
 

@@ -11,7 +11,7 @@ import {
 import { dirname, join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { findObstacle, openPlaces, type Places } from '../../helpers/sandbox-places.ts'
+import { findObstacle, type Places, withPlaces } from '../../helpers/sandbox-places.ts'
 import { until } from '../../helpers/until.ts'
 
 const obstacle = await findObstacle()
@@ -183,17 +183,6 @@ const ways: Readonly<Record<string, Way>> = {
     command: 'touch .envrc.refused; cp "$EVIL" .envrc',
     host: '. ./.envrc',
   },
-}
-
-function withPlaces(body: (places: Places) => Promise<void>): () => Promise<void> {
-  return async () => {
-    const places = await openPlaces()
-    try {
-      await body(places)
-    } finally {
-      await places.remove()
-    }
-  }
 }
 
 /** Whether a person who works there afterwards runs what the command has left. */

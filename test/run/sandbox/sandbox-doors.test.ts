@@ -15,22 +15,14 @@ import { createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { findObstacle, openPlaces, type Places } from '../../helpers/sandbox-places.ts'
+import { findObstacle, openPlaces, type Places, withPlaces } from '../../helpers/sandbox-places.ts'
 import { hear } from '../../helpers/until.ts'
 
 const obstacle = await findObstacle()
 if (obstacle !== null) console.log(`SKIP doors of the sandbox: ${obstacle}`)
 
 function door(name: string, check: (places: Places) => Promise<void>): void {
-  if (obstacle !== null) return
-  test(name, async () => {
-    const places = await openPlaces()
-    try {
-      await check(places)
-    } finally {
-      await places.remove()
-    }
-  })
+  if (obstacle === null) test(name, withPlaces(check))
 }
 
 /** Runs a command with a file as its standard input, opened as a shell opens it for `<`. */

@@ -2,7 +2,13 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { findObstacle, openPlaces, type Places, secret } from '../../helpers/sandbox-places.ts'
+import {
+  findObstacle,
+  openPlaces,
+  type Places,
+  secret,
+  withPlaces,
+} from '../../helpers/sandbox-places.ts'
 
 const obstacle = await findObstacle()
 if (obstacle !== null) console.log(`SKIP the home in the sandbox: ${obstacle}`)
@@ -29,20 +35,8 @@ function plant(home: string, file: string, content = `${secret}\n`): void {
   writeFileSync(join(home, file), content, { mode: 0o755 })
 }
 
-function testInside(
-  name: string,
-  body: (places: Places) => Promise<void>,
-  options: Parameters<typeof openPlaces>[0] = {},
-): void {
-  if (obstacle !== null) return
-  test(name, async () => {
-    const places = await openPlaces(options)
-    try {
-      await body(places)
-    } finally {
-      await places.remove()
-    }
-  })
+function testInside(name: string, body: (places: Places) => Promise<void>): void {
+  if (obstacle === null) test(name, withPlaces(body))
 }
 
 for (const [kind, files] of Object.entries(secrets)) {

@@ -5,7 +5,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { type RpcProcess, withRpc } from '../../helpers/rpc.ts'
 import { runJson } from '../../helpers/run-cli.ts'
-import { findObstacle, openPlaces, type Places, secret } from '../../helpers/sandbox-places.ts'
+import { findObstacle, type Places, secret, withPlaces } from '../../helpers/sandbox-places.ts'
 import { until } from '../../helpers/until.ts'
 
 const obstacle = await findObstacle()
@@ -152,15 +152,7 @@ door(
 )
 
 function inside(name: string, body: (places: Places) => Promise<void>): void {
-  if (obstacle !== null) return
-  test(name, async () => {
-    const places = await openPlaces()
-    try {
-      await body(places)
-    } finally {
-      await places.remove()
-    }
-  })
+  if (obstacle === null) test(name, withPlaces(body))
 }
 
 /** Numbers and targets of the descriptors of every process that the command sees. */

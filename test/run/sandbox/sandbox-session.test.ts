@@ -2,23 +2,13 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { describeProcess, listProcesses } from '../../../lib/system/process/process-table.ts'
-import { findObstacle, openPlaces, type Places } from '../../helpers/sandbox-places.ts'
+import { findObstacle, type Places, withPlaces } from '../../helpers/sandbox-places.ts'
 
 const obstacle = await findObstacle()
 if (obstacle !== null) console.log(`SKIP sessions in the sandbox: ${obstacle}`)
 
 function testInside(name: string, body: (places: Places) => Promise<void>): void {
-  if (obstacle !== null) return
-  test(name, async () => {
-    const places = await openPlaces({ changes: { session: 's' } })
-    try {
-      await body(places)
-    } finally {
-      await places.remove()
-    }
-    assert.not.ok(listProcesses().some(({ pid }) => describeProcess(pid).includes(places.root)))
-  })
+  if (obstacle === null) test(name, withPlaces(body, { changes: { session: 's' } }))
 }
 
 testInside(

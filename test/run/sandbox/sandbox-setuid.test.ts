@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { hasProgram } from '../../helpers/ordinary-work.ts'
-import { findObstacle, openPlaces } from '../../helpers/sandbox-places.ts'
+import { findObstacle, withPlaces } from '../../helpers/sandbox-places.ts'
 
 const obstacle = await findObstacle()
 if (obstacle !== null) console.log(`SKIP set-user-ID files of a sandbox: ${obstacle}`)
@@ -54,9 +54,9 @@ const marked = (folder: string, bits: number) =>
 if (obstacle === null) {
   for (const [name, command, program] of ways) {
     if (program !== undefined && !hasProgram(program)) continue
-    test(`a sandboxed run left a set-user-ID file: ${name}`, async () => {
-      const places = await openPlaces()
-      try {
+    test(
+      `a sandboxed run left a set-user-ID file: ${name}`,
+      withPlaces(async (places) => {
         const given =
           'umask 0; cp /bin/sh ../setuid && chmod 4755 ../setuid && tar cf ../setuid.tar -C .. setuid'
         assert.is((await places.run(given, { sandbox: 'off' })).exitCode, 0)
@@ -66,36 +66,30 @@ if (obstacle === null) {
         const free = await places.run(`rm -rf s; umask 0; ${command}`, { sandbox: 'off' })
         if (name === 'a nameless file') assert.not.match(free.output ?? '', 'not permitted')
         else assert.is(marked(places.workspace, 0o6000).length, 1, `makes none: ${free.output}`)
-      } finally {
-        await places.remove()
-      }
-    })
+      }),
+    )
   }
 
-  test('a folder whose files belong to its group could not be made', async () => {
-    const places = await openPlaces()
-    try {
+  test(
+    'a folder whose files belong to its group could not be made',
+    withPlaces(async (places) => {
       const commands = ['mkdir -m 2775 shared', 'mkdir also && chmod g+s also']
       if (hasProgram('git')) commands.push('git init -q --shared=group r && ls -d r/.git')
       const { exitCode, output } = await places.run(commands.join(' && '))
       assert.is(exitCode, 0, output ?? '')
       assert.equal(marked(places.workspace, 0o2000), ['also', 'shared'])
-    } finally {
-      await places.remove()
-    }
-  })
+    }),
+  )
 
-  test('a file without such a mode could not be copied with its own', async () => {
-    const places = await openPlaces()
-    try {
+  test(
+    'a file without such a mode could not be copied with its own',
+    withPlaces(async (places) => {
       mkdirSync(join(places.workspace, 'from'), { mode: 0o1777 })
       const command = 'cp -a /bin/true from/ && cp -a from to && tar cf t.tar from && tar xpf t.tar'
       const { exitCode, output } = await places.run(command)
       assert.is(exitCode, 0, output ?? '')
-    } finally {
-      await places.remove()
-    }
-  })
+    }),
+  )
 }
 
 test.run()

@@ -11,7 +11,7 @@ import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { hasProgram, ordinaryWork } from '../../helpers/ordinary-work.ts'
-import { findObstacle, openPlaces } from '../../helpers/sandbox-places.ts'
+import { findObstacle, openPlaces, withPlaces } from '../../helpers/sandbox-places.ts'
 
 const obstacle = await findObstacle()
 if (obstacle !== null) console.log(`SKIP work in the sandbox: ${obstacle}`)
@@ -23,34 +23,33 @@ if (obstacle === null) {
         console.log(`SKIP ${name}: there is no ${program}`)
         continue
       }
-      test(`works with network ${network}: ${name}`, async () => {
-        const places = await openPlaces({ changes: { network } })
-        try {
-          const result = await places.run(command)
-          assert.match(result.output ?? '', output, JSON.stringify(result))
-          assert.is(result.exitCode, 0, result.output)
-          assert.equal(result.notices, [])
-        } finally {
-          await places.remove()
-        }
-      })
+      test(
+        `works with network ${network}: ${name}`,
+        withPlaces(
+          async (places) => {
+            const result = await places.run(command)
+            assert.match(result.output ?? '', output, JSON.stringify(result))
+            assert.is(result.exitCode, 0, result.output)
+            assert.equal(result.notices, [])
+          },
+          { changes: { network } },
+        ),
+      )
     }
   }
 
-  test('what one run leaves in the private tmp the next one finds, and nobody else', async () => {
-    const places = await openPlaces()
-    try {
+  test(
+    'what one run leaves in the private tmp the next one finds, and nobody else',
+    withPlaces(async (places) => {
       await places.run('echo kept >/tmp/nacre-test-kept')
       assert.is((await places.run('cat /tmp/nacre-test-kept')).output, 'kept\n')
       assert.not(existsSync('/tmp/nacre-test-kept'))
-    } finally {
-      await places.remove()
-    }
-  })
+    }),
+  )
 
-  test('a linked worktree can commit, and only where its repository knows it', async () => {
-    const places = await openPlaces()
-    try {
+  test(
+    'a linked worktree can commit, and only where its repository knows it',
+    withPlaces(async (places) => {
       const git = 'git -c user.email=a@b -c user.name=n'
       const repository = join(places.outside, 'repository')
       const worktree = join(places.root, 'tree')
@@ -66,23 +65,19 @@ if (obstacle === null) {
       writeFileSync(join(places.workspace, '.git'), `gitdir: ${repository}/.git/worktrees/tree\n`)
       const forged = await places.run(`touch "${repository}/.git/x"`)
       assert.match(forged.output ?? '', 'Read-only file system')
-    } finally {
-      await places.remove()
-    }
-  })
+    }),
+  )
 
-  test('a workspace reached through a symbolic link keeps its name', async () => {
-    const places = await openPlaces()
-    try {
+  test(
+    'a workspace reached through a symbolic link keeps its name',
+    withPlaces(async (places) => {
       const link = join(places.root, 'link')
       symlinkSync(places.workspace, link)
       const result = await places.run('pwd; pwd -P; touch new', { cwd: link })
       assert.is(result.output, `${link}\n${places.workspace}\n`)
       assert.ok(existsSync(join(places.workspace, 'new')))
-    } finally {
-      await places.remove()
-    }
-  })
+    }),
+  )
 
   test('a workspace in /tmp: it is there, and nothing else of /tmp', async () => {
     const places = await openPlaces()

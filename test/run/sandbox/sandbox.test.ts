@@ -7,7 +7,7 @@ import { origins } from '../../../lib/protocol/origin.ts'
 import { parseRequest } from '../../../lib/protocol/request/parse-request.ts'
 import type { RequestInput } from '../../../lib/protocol/request/request.ts'
 import { describeProcess, listProcesses } from '../../../lib/system/process/process-table.ts'
-import { findObstacle, openPlaces, type Places } from '../../helpers/sandbox-places.ts'
+import { findObstacle, openPlaces, type Places, withPlaces } from '../../helpers/sandbox-places.ts'
 import { until } from '../../helpers/until.ts'
 
 const obstacle = await findObstacle()
@@ -15,23 +15,18 @@ if (obstacle !== null) console.log(`SKIP runs in the sandbox: ${obstacle}`)
 
 function testInside(name: string, body: (places: Places) => Promise<void>): void {
   if (obstacle !== null) return
-  test(name, async () => {
-    const places = await openPlaces()
-    try {
-      await body(places)
-      assert.equal(
-        readdirSync(join(places.state, 'sandbox')).flatMap((folder) => {
-          const names = readdirSync(join(places.state, 'sandbox', folder))
-          return names.filter((file) => file.startsWith('status'))
-        }),
-        [],
-        'status files are removed',
-      )
-    } finally {
-      await places.remove()
-    }
-    assert.not.ok(listProcesses().some(({ pid }) => describeProcess(pid).includes(places.root)))
-  })
+  const leavesNoStatus = async (places: Places) => {
+    await body(places)
+    assert.equal(
+      readdirSync(join(places.state, 'sandbox')).flatMap((folder) => {
+        const names = readdirSync(join(places.state, 'sandbox', folder))
+        return names.filter((file) => file.startsWith('status'))
+      }),
+      [],
+      'status files are removed',
+    )
+  }
+  test(name, withPlaces(leavesNoStatus))
 }
 
 function hasCompiler(): boolean {
