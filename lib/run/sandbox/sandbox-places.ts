@@ -94,7 +94,7 @@ export function findWorkPlaces(request: Request, options: PlacesOptions): WorkPl
  * hidden.
  */
 export function hidePlaces(work: WorkPlaces, options: PlacesOptions): SandboxPlaces {
-  const homes = outermost(options.homes.flatMap(findExisting)).filter((home) => home !== '/')
+  const homes = [...new Set(options.homes.flatMap(findExisting))].filter((home) => home !== '/')
   const visible = options.visible.flatMap(findExisting)
   const secrets = homes
     .flatMap((home) => secretPaths.map((path) => join(home, path)))

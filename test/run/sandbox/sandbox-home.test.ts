@@ -3,6 +3,11 @@ import { dirname, join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import {
+  hidePlaces,
+  type PlacesOptions,
+  type WorkPlaces,
+} from '../../../lib/run/sandbox/sandbox-places.ts'
+import {
   findObstacle,
   openPlaces,
   type Places,
@@ -99,6 +104,16 @@ testInside('a workspace in a hidden folder of the home did not work', async (pla
     }
   }
 })
+
+testInside(
+  'a home within another home had its secrets shown',
+  async ({ root, home, workspace }) => {
+    const work = { cwd: workspace, workspace, writable: [] as string[] } as WorkPlaces
+    const homes = { homes: [home, root], hidden: [], visible: [] } as Partial<PlacesOptions>
+    const hidden = hidePlaces(work, homes as PlacesOptions).hidden.map(({ path }) => path)
+    assert.ok(hidden.includes(join(home, '.netrc')), hidden.join(' '))
+  },
+)
 
 if (obstacle === null) {
   test('what the person names as visible stayed hidden, and what lies beside it did not', async () => {
