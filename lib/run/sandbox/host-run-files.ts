@@ -199,9 +199,9 @@ export function findHostRunFiles(place: HostRunPlace): HostRunFiles {
       running++
       accept()
       return () => {
-        if (--running > 0) return
+        if (--running > 0 || living.size === 0) return
         refusePlanted()
-        isResting = living.size > 0 && [...living.values()].every((isIdle) => isIdle())
+        isResting = [...living.values()].every((isIdle) => isIdle())
       }
     },
     listPresent() {
