@@ -384,13 +384,6 @@ export const escapes: readonly Escape[] = [
     stopped: /stopped/,
   },
   {
-    name: 'talk to a server of this machine',
-    command: 'exec 3<>/dev/tcp/127.0.0.1/$PORT && cat <&3',
-    harm: true,
-    changes: { network: 'off' },
-    stopped: /refused|unreachable/i,
-  },
-  {
     name: 'reach the network',
     command: 'ls /sys/class/net; cut -d: -f1 -s /proc/net/dev',
     harm: false,

@@ -292,9 +292,9 @@ export const kernelEscapes: readonly Escape[] = [
 
   // The network that is off.
   {
-    name: 'talk to a server of this machine by IPv6 and mapped addresses',
+    name: 'talk to a server of this machine by any of its addresses',
     command:
-      'for a in ::1 ::ffff:127.0.0.1 0.0.0.0 127.1.2.3; do (exec 3<>/dev/tcp/$a/$PORT && cat <&3) 2>&1; done',
+      'for a in 127.0.0.1 ::1 ::ffff:127.0.0.1 0.0.0.0 127.1.2.3; do (exec 3<>/dev/tcp/$a/$PORT && cat <&3) 2>&1; done',
     harm: true,
     changes: { network: 'off' },
     stopped: /refused|unreachable/i,
