@@ -102,8 +102,8 @@ export function hideVariables(
           const from = at + begin.length
           const to = shown.indexOf('\0', from)
           const length = (to < 0 ? shown.length : to) - from
-          // The first NUL is not in the memory.
-          writeSync(memory, '*'.repeat(length), start + from - 1)
+          // The first NUL is not in the memory. Deno writes a text at the start of the file.
+          writeSync(memory, Buffer.alloc(length, '*'), 0, length, start + from - 1)
         }
         environment[name] = value
       }
