@@ -1,4 +1,17 @@
-import { type Dirent, lstatSync, readdirSync, realpathSync } from 'node:fs'
+import {
+  closeSync,
+  constants,
+  type Dirent,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readlinkSync,
+  realpathSync,
+  rmdirSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { ifSeen, isWithin, lookAtLink, readRegularFile } from '../../system/look.ts'
 import { findGitRisks } from './git-settings.ts'
@@ -102,6 +115,47 @@ export function createGitFolders(workspace: string, stores: readonly string[]): 
     get sawAll() {
       return sawAll
     },
+  }
+}
+
+/** What stands in the place of a missing file of git and says nothing new; null: an empty folder. */
+const placeholders: Readonly<Record<string, string | null>> = {
+  hooks: null,
+  'config.worktree': '',
+  commondir: '.\n',
+}
+
+/** False: it is there already, it is none that git does without, or it could not be made. */
+export function makeToHold(path: string): boolean {
+  const text = placeholders[basename(path)]
+  if (text === undefined) return false
+  const make = (at: string) => {
+    if (text === null) mkdirSync(at)
+    else writeFileSync(at, text, { flag: 'wx' })
+    return true
+  }
+  return ifSeen(() => within(path, make)) ?? false
+}
+
+/** What somebody has filled meanwhile stays. */
+export function removeMade(path: string): void {
+  const text = placeholders[basename(path)]
+  if (text === null) ifSeen(() => within(path, rmdirSync))
+  else if (readText(path) === text) ifSeen(() => within(path, unlinkSync))
+}
+
+/**
+ * Acts on a name in a folder. A link that a run lays above it, whenever it does so, must not lead the host's own hand
+ * elsewhere: null if there is one.
+ */
+export function within<Value>(path: string, act: (name: string) => Value): Value | null {
+  const folder = dirname(path)
+  const fd = openSync(folder, constants.O_DIRECTORY | constants.O_NOFOLLOW)
+  try {
+    const inside = `/proc/self/fd/${fd}`
+    return readlinkSync(inside) === folder ? act(join(inside, basename(path))) : null
+  } finally {
+    closeSync(fd)
   }
 }
 

@@ -1,11 +1,7 @@
 import {
-  closeSync,
-  constants,
   type FSWatcher,
   lstatSync,
-  openSync,
   readdirSync,
-  readlinkSync,
   realpathSync,
   renameSync,
   type Stats,
@@ -15,7 +11,7 @@ import { basename, dirname, join, relative } from 'node:path'
 import { messageOf } from '../../protocol/errors.ts'
 import { createId } from '../../protocol/wire.ts'
 import { ifSeen, isWithin, lookAtLink } from '../../system/look.ts'
-import { createGitFolders } from './git-folders.ts'
+import { createGitFolders, makeToHold, removeMade, within } from './git-folders.ts'
 import { followGitSettings } from './git-settings.ts'
 import { isPattern, isRefusedName, listTable, refused, told } from './host-run-names.ts'
 
@@ -79,6 +75,8 @@ export function findHostRunFiles(place: HostRunPlace): HostRunFiles {
   let before: Before = { enteredMs: 0, named: {}, told: {}, risks: {}, sawAll: false }
   let watchers: FSWatcher[] = []
   const notices: string[] = []
+  /** Files of git that were made to be mounted on. */
+  const made = new Set<string>()
 
   /** What the settings of git lead to. */
   function followSettings(): string[] {
@@ -91,6 +89,7 @@ export function findHostRunFiles(place: HostRunPlace): HostRunFiles {
 
   function lookBefore(): Before {
     const risks = git.listOwn()
+    for (const path of Object.keys(risks)) if (!isLifted(path) && makeToHold(path)) made.add(path)
     const named = [...listTable(refused, workspace), ...followSettings(), ...Object.keys(risks)]
     const held = named.filter((path) => !isLifted(path))
     return {
@@ -217,6 +216,7 @@ export function findHostRunFiles(place: HostRunPlace): HostRunFiles {
       if (living.size > 0) lookAfter()
       living.clear()
       end()
+      for (const path of made) removeMade(path)
     },
     takeNotices: () => notices.splice(0),
   }
@@ -276,17 +276,9 @@ function findLink(folder: string, workspace: string): string | null {
   return above ?? (look(folder)?.isSymbolicLink() ? folder : null)
 }
 
-/** A link that a run lays above the file, whenever it does so, must not lead the host's own hand elsewhere. */
 function renameBeside(path: string, name: string): void {
-  const folder = dirname(path)
-  const fd = openSync(folder, constants.O_DIRECTORY | constants.O_NOFOLLOW)
-  try {
-    const inside = `/proc/self/fd/${fd}`
-    if (readlinkSync(inside) !== folder) throw new Error('a link lies above it')
-    renameSync(join(inside, basename(path)), join(inside, name))
-  } finally {
-    closeSync(fd)
-  }
+  const renamed = within(path, (at) => renameSync(at, join(dirname(at), name)))
+  if (renamed === null) throw new Error('a link lies above it')
 }
 
 function describeChange(paths: readonly string[], workspace: string): string {

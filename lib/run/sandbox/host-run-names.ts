@@ -5,7 +5,8 @@ import { lookIntoFolder } from '../../system/look.ts'
  * What programs of the host run or obey later on their own, by its path in the workspace: whoever could write it in a
  * sandbox would run commands outside of it. What is there is held: mounted read-only, unless the person declares it
  * (`writable_folders`). What is not there is refused: renamed when a run makes it, since a mount would need something
- * to be mounted on, which `git add -A` and the like would find there. So are the files of git (`git-folders.ts`).
+ * to be mounted on, which `git add -A` and the like would find there. What is missing of a git directory is held as well,
+ * by an empty file (`git-folders.ts`).
  */
 export const refused: readonly string[] = [
   // Repositories, and what they run.

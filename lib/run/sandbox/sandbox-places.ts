@@ -7,7 +7,9 @@ import {
   fixFolder,
   ifSeen,
   isWithin,
+  lookAtLink,
   lookIntoFile,
+  lookIntoFolder,
   openFixed,
   readRegularFile,
 } from '../../system/look.ts'
@@ -179,21 +181,48 @@ function findWritable(
 }
 
 /**
- * The sockets of this network namespace that have a full name in the file system (unix(7)), if they are neither the
- * run's own to use nor hidden already. Whoever may write to one can talk to its program, also from a read-only mount and
- * from another network namespace.
+ * The sockets that have a name in the file system (unix(7)), in any network namespace, if they are neither the run's own
+ * to use nor hidden already. Whoever may write to one can talk to its program, also from a read-only mount and from
+ * another network namespace.
  */
 function findSockets(elsewhere: readonly string[]): HiddenPlace[] {
-  const table = lookIntoFile('/proc/net/unix') ?? ''
-  const names = [...table.matchAll(/^[0-9a-f]+: (?:\S+ +){6}(\/.*)$/gm)]
+  const processes = listOwnProcesses()
+  const tables = new Map([[lookAtLink('/proc/self/ns/net'), lookIntoFile('/proc/net/unix') ?? '']])
+  for (const process of processes) {
+    const network = lookAtLink(`${process}/ns/net`)
+    if (network === null || tables.has(network)) continue
+    const table = lookIntoFile(`${process}/net/unix`)
+    if (table !== null) tables.set(network, table)
+  }
+  const named = [...tables.values()].flatMap((table) => [
+    ...table.matchAll(/^[0-9a-f]+: (?:\S+ +){6}([^@\n].*)$/gm),
+  ])
+  const names = [...new Set(named.map(([, name = '']) => name))]
+  // A relative name is relative to where its process was then; the kernel shows only where processes are now.
+  const isRelative = (name: string) => !name.startsWith('/')
+  const folders = new Set(
+    names.some(isRelative) ? processes.map((process) => lookAtLink(`${process}/cwd`) ?? '/') : [],
+  )
+  const paths = names.flatMap((name) =>
+    isRelative(name) ? [...folders].map((folder) => join(folder, name)) : [name],
+  )
   return (
-    [...new Set(names.map(([, name = '']) => name))]
+    [...new Set(paths)]
       // The name may be gone, or belong to another view of the file system.
       .filter((path) => ifSeen(() => statSync(path, { throwIfNoEntry: false })?.isSocket()))
       .flatMap(findExisting)
       .filter((path) => !elsewhere.some((folder) => isWithin(path, folder)) && isReachable(path))
       .map((path) => ({ path, folder: false, shown: [] }))
   )
+}
+
+/** The kernel shows nothing of the others (ptrace(2), PTRACE_MODE_READ). */
+function listOwnProcesses(): string[] {
+  const user = process.geteuid?.()
+  return lookIntoFolder('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map((name) => `/proc/${name}`)
+    .filter((path) => user === 0 || statSync(path, { throwIfNoEntry: false })?.uid === user)
 }
 
 /**

@@ -1,4 +1,5 @@
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -14,6 +15,7 @@ import {
   secret,
   withPlaces,
 } from '../../helpers/sandbox-places.ts'
+import { until } from '../../helpers/until.ts'
 
 const obstacle = await findObstacle()
 if (obstacle !== null) console.log(`SKIP the home in the sandbox: ${obstacle}`)
@@ -175,6 +177,36 @@ if (obstacle === null) {
       await first.remove()
     }
   })
+
+  for (const [name, enter, bind] of [
+    ['by a relative name', [], 'socket'],
+    ['in another network', ['unshare', '-Urn'], '$1/socket'],
+  ] as const) {
+    test(`a program that listens ${name} was reached`, async () => {
+      const folder = realpathSync(mkdtempSync('/var/tmp/nacre-socket-'))
+      const places = await openPlaces()
+      const script = `use IO::Socket::UNIX; chdir $ARGV[0]; $s = IO::Socket::UNIX->new(Local => $ARGV[1], Listen => 1) or die; print "up\\n"; $| = 1; close STDOUT; while ($c = $s->accept) { print $c "${secret}"; close $c }`
+      const words = [...enter, 'perl', '-e', script, folder, bind.replace('$1', folder)]
+      const listener = spawn(words[0] ?? '', words.slice(1), {
+        stdio: ['ignore', 'pipe', 'ignore'],
+      })
+      let said = ''
+      let ended = false
+      listener.stdout.on('data', (bytes) => (said += String(bytes)))
+      listener.on('exit', () => (ended = true))
+      try {
+        await until(() => said !== '' || ended)
+        if (said === '') return console.log(`SKIP a listener ${name}: it does not start here`)
+        const connect = `perl -e 'use IO::Socket::UNIX; $s = IO::Socket::UNIX->new(Peer => "${folder}/socket"); print $s ? <$s> : "refused"'`
+        assert.is((await places.run(connect, { network: 'off' })).output, 'refused')
+        assert.is((await places.run(connect, { sandbox: 'off' })).output, secret)
+      } finally {
+        listener.kill('SIGKILL')
+        await places.remove()
+        rmSync(folder, { recursive: true, force: true })
+      }
+    })
+  }
 }
 
 test.run()
