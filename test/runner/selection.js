@@ -64,7 +64,7 @@ export const longTables = {
 
 /** What takes longest, as long as it has not been measured here. */
 const slow =
-  /^test\/(?:package|repl\/(?:scenes|runs|talk|living)|run\/(?:session\/sessions|host\/|slurm\/)|cli\/(?:job|bash-oracle|completion|as-a-shell|supervise)|doors\/(?:reach|mcp\/server|print\/(?:prompt|whole-answer|one-writer)|rpc\/(?:prompt|shell|bad-input)))\b/
+  /^test\/(?:package|repl\/(?:scenes|runs|talk|living)|run\/(?:sandbox\/sandbox-escape|session\/sessions|host\/|slurm\/)|cli\/(?:job|bash-oracle|completion|as-a-shell|supervise)|doors\/(?:matrix|reach|mcp\/server|print\/(?:prompt|whole-answer|one-writer)|rpc\/(?:prompt|shell|bad-input)))\b/
 
 /** @param {string} file */
 export function guessDurationMs(file) {
