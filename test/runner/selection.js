@@ -57,7 +57,7 @@ export const longTables = {
   ssh: /^test\/run\/host\/(?:ssh|ssh-array|script|frames|login-shells)\.|^test\/repl\/ssh\./,
   hosts: /^test\/run\/host\/(?:cut|kept|nacre-there|container)\./,
   slurm: /^test\/run\/slurm\//,
-  sandbox: /^test\/run\/sandbox\/sandbox-(?:user|work)\./,
+  sandbox: /^test\/run\/sandbox\/sandbox-(?:user|work)\.|^test\/doors\/matrix\./,
   shells: /^test\/executor\/terminal-session-|^test\/repl\/(?:living|start-files)\.|\/saboteurs\./,
   fuzz: /^test\/guard\/(?:fuzz|limits|scripts)\.|^test\/output\/clean\/(?:filter\.property|recordings)\./,
 }

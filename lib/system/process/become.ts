@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { constants } from 'node:os'
 import { basename } from 'node:path'
@@ -277,16 +277,19 @@ function runAsChild(
     while (stdio.length < fd) stdio.push('ignore')
     stdio[fd] = fd
   }
-  const child = spawn(file, args, { argv0, env: Object.fromEntries(env), stdio })
+  let child: ChildProcess | null = null
+  // Before the child can run: a signal to both must not end this process alone.
   for (const signal of forwarded) {
     const isOfTerminal = signal === 'SIGINT' || signal === 'SIGQUIT'
     process.on(signal, () => {
-      if (!isOfTerminal || !isTerminal(0)) child.kill(signal)
+      if (!isOfTerminal || !isTerminal(0)) child?.kill(signal)
     })
   }
+  const started = spawn(file, args, { argv0, env: Object.fromEntries(env), stdio })
+  child = started
   return new Promise((resolve, reject) => {
-    child.once('error', reject)
-    child.once('exit', (code, signal) => {
+    started.once('error', reject)
+    started.once('exit', (code, signal) => {
       if (signal === null) return resolve(code ?? 0)
       // Its default action comes back when nobody listens any more, also where Node ignores it.
       for (const own of ownSignals) process.on(own, () => undefined)
